@@ -363,6 +363,13 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
         ("nn.MaxPool2d(2)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Embedding(4, 4)", {}, "error", "without it: 1 × Embedding"),
         ("nn.Embedding(4, 4, _freeze=True)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
+        ("nn.Embedding.from_pretrained(torch.ones(4, 4))", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
+        (
+            "nn.Sequential(nn.Embedding(4, 4), nn.Embedding.from_pretrained(torch.ones(4, 4), freeze=False))",
+            {},
+            "error",
+            "without it: 2 × Embedding",
+        ),
         ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
         ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
@@ -422,6 +429,44 @@ def test_the_switch_of_the_convolutions_is_known_by_a_star_too(project):
     )
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert (finding.severity, "Conv2d" in finding.message) == ("warning", False)
+
+
+OPTIONS = "import argparse, torch, tyro\nfrom dataclasses import dataclass\nfrom torch import nn\n\n"
+FIELDS = "@dataclass\nclass Args:\n    lr: float = 0.1\n    fixed: bool = {}\n\n"
+PARSED = "parser = argparse.ArgumentParser()\nparser.add_argument('--lr', default=True)\nparser.add_argument({})\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "made", "severity"),
+    [
+        (FIELDS.format(True), "tyro.cli(Args)", "warning"),
+        (FIELDS.format(False), "tyro.cli(Args)", "error"),
+        (FIELDS.format(True), "Args()", "warning"),
+        (PARSED.format("'--fixed', type=lambda x: bool(int(x)), default=True"), "parser.parse_args()", "warning"),
+        (PARSED.format("'--fixed', type=lambda x: bool(int(x)), default=False"), "parser.parse_args()", "error"),
+        (PARSED.format("'--fixed', action='store_true'"), "parser.parse_args()", "error"),
+        (PARSED.format("'--fixed-lr', default=True"), "parser.parse_args()", "error"),
+        ("", "unknown()", "error"),
+    ],
+)
+def test_convolutions_do_not_count_where_an_option_switches_them_by_default(project, options, made, severity):
+    folder = project(
+        main_DOT_py=f"{OPTIONS}{options}{GUARD}    torch.manual_seed(0)\n    args = {made}\n"
+        "    torch.backends.cudnn.deterministic = args.fixed\n    net = nn.Conv2d(4, 4, 3)\n"
+        "    net.cuda()(torch.ones(4)).sum().backward()\n    torch.optim.SGD(net.parameters(), lr=1).step()\n"
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert (finding.severity, "Conv2d" in finding.message) == (severity, severity == "error")
+
+
+def test_what_others_than_names_switch_is_not_looked_up(project):
+    folder = project(
+        main_DOT_py=f"{OPTIONS}{GUARD}    torch.manual_seed(0)\n    cfg = unknown()\n"
+        "    torch.backends.cudnn.deterministic = cfg.cudnn.fixed\n    net = nn.Conv2d(4, 4, 3)\n"
+        "    net.cuda()(torch.ones(4)).sum().backward()\n    torch.optim.SGD(net.parameters(), lr=1).step()\n"
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.severity == "error"
 
 
 @pytest.mark.parametrize(
@@ -1299,6 +1344,7 @@ NO_GPU = "not torch.cuda.is_available()"
     [
         (f'def main(args):\n    assert torch.cuda.is_available(), "needs a GPU"\n{CHOSEN}', "trains"),
         (f"def main(args):\n    assert args.net\n{CHOSEN}", "may train"),
+        (f'def main(args):\n    print(args.device.type == torch.device("cuda").type)\n{CHOSEN}', "may train"),
         (LEAVES.format(test=NO_GPU, what="print('no GPU')", leaves="sys.exit(1)"), "trains"),
         (LEAVES.format(test=NO_GPU, what="print('no GPU')", leaves="return"), "may train"),
         (LEAVES.format(test=NO_GPU, what="args.cpu = True", leaves="sys.exit(1)"), "may train"),

@@ -23,6 +23,8 @@ _MODE_SINCE = (1, 8)
 _WORKSPACE_SINCE = (1, 7)
 _CONVOLUTIONS = "torch.nn.Conv"
 _WORKSPACE_UNTIL = (2, 10)
+# A class method that makes an object of the class.
+_MAKES = ".from_pretrained"
 # The last part of these names says nothing by itself.
 _SHOWN_WHOLE = ("timm.create_model", "torchvision.models")
 
@@ -97,7 +99,7 @@ def _varies(entry: Entry, name: str) -> bool:
 
 def _counted(places: list[Ref]) -> str:
     """`3 × Conv2d, 1 × Embedding, 1 × torchvision.models, 1 × timm.create_model`."""
-    names = (ref.shown for ref in places)
+    names = (ref.shown.removesuffix(_MAKES) for ref in places)
     counts = Counter(name if name in _SHOWN_WHOLE else name.rpartition(".")[2] for name in names)
     return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 

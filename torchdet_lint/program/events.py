@@ -22,6 +22,8 @@ HANDED = "handed"
 INDIRECT = (PASSED, HANDED)
 # A test that asks only on which device something is put.
 DEVICE = "device"
+# The switch of the convolutions.
+CUDNN = "torch.backends.cudnn.deterministic"
 LOADER = "torch.utils.data.DataLoader"
 # Its argument that says how many processes load.
 WORKERS = "num_workers"
@@ -80,7 +82,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or
     make colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
     parameters are counted, `frozen` ones a module that gets no gradient; the result of a `bare` call is used for
-    nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`.
+    nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`, or is compared.
     """
 
     kind: str

@@ -30,6 +30,7 @@ from torchdet_lint.program.syntax.shapes import (
     parameters_of,
     statements_in,
 )
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -45,6 +46,10 @@ _FLAGS = {"store_true": True, "store_false": False}
 _NUMBERS = frozenset(("float", "int", "len", "round"))
 # A name for a test may stand for another one, so often.
 _DEEP = 3
+# Calls nest in what an option is given: `type=lambda x: bool(strtobool(x))`.
+_ADDED = lazy(r"\.add_argument\((?:[^()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,400}\)")
+_FLAG = lazy(r"[\"']-{0,2}([A-Za-z][\w-]*)[\"']")
+_ON = lazy(r"\bdefault\s{0,9}=\s{0,9}True\b")
 
 
 def decided(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
@@ -125,6 +130,29 @@ def always(call: ast.Call) -> bool | None:
     words = {word.arg: getattr(word.value, "value", None) for word in call.keywords}
     sets = _FLAGS.get(str(words.get("action")))
     return sets if sets is not None and words.get("default", not sets) is sets else None
+
+
+def on_by_default(node: ast.expr, names: Resolver, scope: Scope) -> bool:
+    """Whether `node` is an option that is on unless somebody turns it off: a flag of `argparse` of this file, or a
+    field of a class of this file of which the command line makes the object, `args = tyro.cli(Args)`."""
+    if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+        return False
+    made, home = followed(node.value, scope)
+    for part in (made.func, *made.args) if isinstance(made, ast.Call) else ():
+        around = home.home(part.id) if isinstance(part, ast.Name) else None
+        bounds = around.bindings[part.id] if around is not None and isinstance(part, ast.Name) else ()
+        class_ = names.scopes.by_name.get(bounds[0].target) if len(bounds) == 1 and bounds[0].kind == "class" else None
+        fields = class_.bindings.get(node.attr, ()) if class_ is not None else ()
+        if class_ is not None and len(fields) == 1 and fields[0].value is not None:
+            return constant(fields[0].value, class_) == (True,)
+    return node.attr in _flags(names)
+
+
+def _flags(names: Resolver) -> set[str]:
+    """The flags of the file's command line that are on by default, by the names of the attributes."""
+    added = (call.group() for call in _ADDED.finditer("".join(names.scopes.hollow.lines)))
+    calls = [call for call in added if _ON.search(call)]
+    return {flag.replace("-", "_") for call in calls for flag in _FLAG.findall(call.partition("help")[0])}
 
 
 def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: int = _DEEP) -> Iterator[Test]:

@@ -105,7 +105,7 @@ class Expressions:
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             deferred = deferred or isinstance(node, ast.Lambda)
-            partly = self.partly or isinstance(node, (ast.IfExp, ast.BoolOp))
+            partly = self.partly or isinstance(node, (ast.IfExp, ast.BoolOp, ast.Compare))
             if isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)) and (chosen := self.chosen(node)):
                 stack.extend((part, False, deferred, branch + arms, partly) for part, arms in reversed(chosen))
             else:

@@ -10,10 +10,11 @@ from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import children, defaults_of, walk
-from torchdet_lint.program.events import FAILS, GUARD, MODELS, OWN, Test
+from torchdet_lint.program.events import CUDNN, FAILS, GUARD, MODELS, OWN, Argument, Test
 from torchdet_lint.program.syntax.conditions import (
     decided,
     device_asked,
+    on_by_default,
     passed_on,
     stood_in_for,
     tested,
@@ -168,8 +169,16 @@ class Extractor(Expressions):
         """The names of what is called; one that several arms import is what its own arm does."""
         origin = self.imported.get(function.id) if isinstance(function, ast.Name) else None
         if origin is None:
-            return super().called(function)
+            return super().called(function) or self._captured(function)
         return (origin if origin.startswith(".") else self.names.canonical(origin),)
+
+    def _captured(self, function: ast.expr) -> Names:
+        """The parameter of the function around this one that is called, as its own would be."""
+        home = self.scope.home(function.id) if isinstance(function, ast.Name) else None
+        if home is None or home is self.scope or home.kind != "function" or not isinstance(function, ast.Name):
+            return ()
+        kinds = {one.kind for one in home.bindings[function.id]}
+        return (f"${function.id}",) if "parameter" in kinds and kinds <= {"parameter", "default"} else ()
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         """Note what the names stand for from here to the end of the block, where several imports bind them."""
@@ -454,7 +463,9 @@ class Extractor(Expressions):
         if isinstance(target, ast.Attribute):
             names = tuple(name for name in self.names.resolve(target, self.scope) if not name.startswith("$"))
             if names:
-                self.add("set", target, branch, names, (self.arguments.argument(value),))
+                on = CUDNN.endswith(f".{target.attr}") and on_by_default(value, self.names, self.scope)
+                given = Argument((), True, value=True) if on else self.arguments.argument(value)
+                self.add("set", target, branch, names, (given,))
         elif isinstance(target, ast.Subscript):
             self.expression(target.value, branch)
             if "os.environ" in self.names.resolve(target.value, self.scope):

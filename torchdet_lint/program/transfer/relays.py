@@ -1,4 +1,5 @@
-"""A function that is handed functions and classes -> the functions of the project that it hands them on to."""
+"""A function that is handed functions and classes -> the functions of the project that it hands them on to, and those
+defined in it that call them."""
 
 from __future__ import annotations
 
@@ -35,6 +36,18 @@ def relayed(
                 found = {use: _callables(argument, bound) for use, argument in given.items()}
                 if body is not None and any(found.values()):
                     yield function, body, {use: referents for use, referents in found.items() if referents}
+
+
+def captured(lookup: Lookup, referent: Referent, body: Body) -> dict[Referent, tuple[Body, tuple[str, ...]]]:
+    """The functions that are defined in a function and call what that is given: with their bodies, and the parameters
+    of the outer one that they call."""
+    found: dict[Referent, tuple[Body, tuple[str, ...]]] = {}
+    for name in body.inner:
+        inner = lookup.files.summary(referent.file).body(name)
+        uses = {use for use in inner.uses if use not in inner.parameters} if inner is not None else set()
+        if inner is not None and not uses.isdisjoint(body.parameters):
+            found[referent._replace(name=name)] = inner, tuple(sorted(uses.intersection(body.parameters)))
+    return found
 
 
 def _functions(lookup: Lookup, target: Referent) -> list[Referent]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import CHILDREN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
@@ -23,10 +23,10 @@ from torchdet_lint.program.transfer.passing import (
     ruled_out,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
-from torchdet_lint.program.transfer.relays import handed_parameters, relayed
+from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
@@ -37,7 +37,6 @@ _LOADERS = frozenset({LOADER})
 _DATA = frozenset({"torch.utils.data.Dataset"})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
 _LOOK_UPS = ("torch.nn.Embedding",)
-_CUDNN = "torch.backends.cudnn.deterministic"
 # So many functions hand a function or a class on before one calls it.
 _RELAYS = 3
 
@@ -161,8 +160,8 @@ class Transfer(Recorder):
 
     def _is_of_cudnn(self, name: str) -> bool:
         """Whether `name` stands for the switch of the convolutions, by whatever import."""
-        last = name.endswith(_CUDNN.rpartition(".")[2])
-        return last and any(referent.name == _CUDNN for referent in self.stands_for(name))
+        last = name.endswith(CUDNN.rpartition(".")[2])
+        return last and any(referent.name == CUDNN for referent in self.stands_for(name))
 
     def on_iterate(self, event: Event) -> None:
         """A loader is iterated: it draws now what it draws at all, and runs what its workers would."""
@@ -285,15 +284,21 @@ class Transfer(Recorder):
     def passed(self, referent: Referent, event: Event, given: Mapping[str, Any]) -> None:
         """Functions and objects that are handed to a function which calls them; `given` are the constants it gets."""
         body = self.files.summary(referent.file).body(referent.name)
-        if body is None or not body.uses:
+        within = captured(self.lookup, referent, body) if body is not None and body.inner else {}
+        if body is None or not (body.uses or within):
             return
         outer = self.event
         for inner, mappings in self.configured.handed(referent, body, event):
             self.event = at_call(outer, inner)
             self._instantiated(mappings, self.event)
         self.event = outer
-        bound = self._bound(referent, body, event)
-        self._run(referent, body, {use: found for use, found in bound.items() if given.get(use) != GENERATOR}, given)
+        bound = self._bound(referent, body, event, {*body.uses, *(use for _, uses in within.values() for use in uses)})
+        bound = {use: found for use, found in bound.items() if given.get(use) != GENERATOR}
+        self._run(referent, body, bound, given)
+        self.event = msgspec.structs.replace(outer, deferred=True)
+        for inside, (its_body, uses) in within.items():
+            self._run(inside, its_body, {use: bound[use] for use in uses if use in bound}, {})
+        self.event = outer
 
     def _run(
         self,
@@ -323,11 +328,11 @@ class Transfer(Recorder):
                     self._run(target, its_body, its_bound, {}, depth + 1)
         self.event = outer
 
-    def _bound(self, referent: Referent, body: Body, event: Event) -> dict[str, list[Referent]]:
-        """What the call `event` passes for those parameters of a function that it calls."""
+    def _bound(self, referent: Referent, body: Body, event: Event, uses: Set[str]) -> dict[str, list[Referent]]:
+        """What the call `event` passes for those parameters of a function that it `uses`."""
         given = bound_arguments(referent, body, event)
         bound: dict[str, list[Referent]] = {}
-        for use in body.uses:
+        for use in sorted(uses):
             referents: list[Referent] = []
             names = given[use].names if use in given else ()
             stands_in = any(self.given.get(name[1:]) == GIVEN for name in names)
