@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _DISPLAYED = lazy(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
+_TUNED_BY_DEFAULT = lazy(r"""\bdefault\s*=\s*["'](max-autotune[\w-]*)["']""")
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
 _SAID_BY_CALLS = "every call in sight gives this value"
 
@@ -231,13 +233,28 @@ def _options(module: Module, rule: Rule) -> Iterator[Violation]:
 def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Violation]:
     """`torch.compile` with a mode or options that autotune."""
     mode = call.argument("mode")
-    modes = [origin.constant for origin in origins(module, mode)] if mode is not None else []
-    tuned = [name for name in modes if isinstance(name, str) and name.startswith("max-autotune")]
+    given = list(origins(module, mode)) if mode is not None else []
+    tuned = [one.constant for one in given if isinstance(one.constant, str) and one.constant.startswith("max-autotune")]
     if tuned:
         change = SetArgument(call.node, "mode", '"default"')
         yield Violation(call.node, {"mode": tuned[0]}, changes=(change,), switchable=True)
+    for one in given:
+        if default := _default_of_option(module, one):
+            details = {"mode": default, "field": one.source, "switch": ""}
+            yield Violation(call.node, details, "default", switchable=True)
+            return
     options = call.argument("options")
     yield from _tuned(rule, call, _entries(module, options) if options is not None else {})
+
+
+def _default_of_option(module: Module, value: Value) -> str:
+    """The mode that autotunes which the option `args.mode` has by default, where the file adds that option."""
+    if not isinstance(value.node, cst.Attribute):
+        return ""
+    name = value.node.attr.value.replace("_", "[-_]")
+    option = re.search(rf"\.add_argument\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", module.text)
+    default = _TUNED_BY_DEFAULT.search(option[1]) if option is not None else None
+    return default[1] if default is not None else ""
 
 
 def _entries(module: Module, options: Value) -> Mapping[str, Value]:
