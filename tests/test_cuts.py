@@ -31,17 +31,17 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_neighbour_that_is_linted_later_is_cut_once(counted: list[str]) -> None:
     cuts = Cuts()
-    beside = cuts.neighbour(TEXT)
-    own = cuts.own(TEXT)
+    beside = cuts.alone(TEXT)
+    own = cuts.with_tree(TEXT)
     assert (beside.tree, counted) == (None, [TEXT])
     assert own.tree is not None
-    assert own._replace(tree=None) == beside == cuts.neighbour(TEXT)
+    assert own._replace(tree=None) == beside == cuts.alone(TEXT)
     assert counted == [TEXT]
 
 
 def test_a_tree_is_handed_out_once(counted: list[str]) -> None:
     cuts = Cuts()
-    first, second = cuts.own(TEXT), cuts.own(TEXT)
+    first, second = cuts.with_tree(TEXT), cuts.with_tree(TEXT)
     assert first.tree is not None
     assert second.tree is not None
     assert first.tree is not second.tree
@@ -52,19 +52,19 @@ def test_what_is_kept_is_bounded_and_the_oldest_goes_first(counted: list[str]) -
     cuts = Cuts(most=24)
     texts = [f"{name} = 1\n" for name in "abcde"]
     for text in texts:
-        cuts.neighbour(text)
+        cuts.alone(text)
     for text in reversed(texts):
-        cuts.neighbour(text)
+        cuts.alone(text)
     assert counted == [*texts, "a = 1\n"]
     counted.clear()
-    cuts.neighbour("long_name = 12345\n")
-    cuts.neighbour("long_name = 12345\n")
+    cuts.alone("long_name = 12345\n")
+    cuts.alone("long_name = 12345\n")
     assert len(counted) == 2
 
 
 def test_what_is_no_python_is_refused_each_time(counted: list[str]) -> None:
     cuts = Cuts()
-    for ask in (cuts.own, cuts.neighbour):
+    for ask in (cuts.with_tree, cuts.alone):
         with pytest.raises(SyntaxFault):
             ask("def (\n")
     assert len(counted) == 2

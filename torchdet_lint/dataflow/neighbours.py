@@ -142,7 +142,7 @@ class Neighbours:
             module: Module | None = None
             if data is not None:
                 try:
-                    module = Module(decode(path, data), self.library, self.target, frozenset(), is_neighbour=True)
+                    module = Module(decode(path, data), self.library, self.target, frozenset())
                 except (SourceFault, SyntaxFault):
                     module = None
             if module is not None:

@@ -194,7 +194,8 @@ class Linter:
 
         source, broken = legible(source)
         try:
-            module = Module(source, self.library, Target(self.settings.torch, self.settings.devices), wanted)
+            target = Target(self.settings.torch, self.settings.devices)
+            module = Module(source, self.library, target, wanted, with_tree=True)
         except SyntaxFault as fault:
             return self._faulty(fault, source)
         suppressions = _shifted(suppress.parse(source.text, self._codes), source)

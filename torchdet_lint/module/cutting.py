@@ -34,10 +34,10 @@ def cut(text: str) -> Skeleton:
 
 
 class Cuts:
-    """Skeletons by their text: files of one folder share their neighbours, and are neighbours themselves. What was used
-    longest ago goes first.
+    """Skeletons by their text: files of one folder share their neighbours, are neighbours themselves, and are looked at
+    again where a program is told of. What was used longest ago goes first.
 
-    A tree is for one file alone, which may fill it; a neighbour has none.
+    A tree is handed out once, for whoever has it may fill it.
     """
 
     def __init__(self, most: int = _MOST) -> None:
@@ -45,16 +45,16 @@ class Cuts:
         self._kept: OrderedDict[str, Skeleton] = OrderedDict()
         self._size = 0
 
-    def own(self, text: str) -> Skeleton:
-        """The skeleton of a file that is linted, with its tree. Raises as `cut` does."""
+    def with_tree(self, text: str) -> Skeleton:
+        """The skeleton of `text` with its tree. Raises as `cut` does."""
         known = self._kept.get(text)
         if known is None or known.tree is None:
             known = cut(text)
         self._keep(text, known._replace(tree=None))
         return known
 
-    def neighbour(self, text: str) -> Skeleton:
-        """The skeleton of another file, without its tree. Raises as `cut` does."""
+    def alone(self, text: str) -> Skeleton:
+        """The skeleton of `text` without its tree. Raises as `cut` does."""
         known = self._kept.get(text) or cut(text)
         self._keep(text, known)
         return known._replace(tree=None)

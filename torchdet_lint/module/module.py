@@ -55,10 +55,10 @@ class Module:
 
     def __init__(
         self, source: Source, library: Library, target: Target | None = None, wanted: frozenset[str] | None = None,
-        *, is_neighbour: bool = False,
+        *, with_tree: bool = False,
     ) -> None:  # fmt: skip
-        """`wanted` is `library.triggers.within(source.text)`, where that is known already; a neighbour is not linted
-        itself."""
+        """`wanted` is `library.triggers.within(source.text)`, where that is known already; the skeleton has its tree
+        `with_tree`, as what a file does at top level is asked for."""
         self.source = source
         self.text = source.text
         self.library = library
@@ -83,7 +83,7 @@ class Module:
         self.names_under = occurrences.names
         self.attributes_under = occurrences.attributes
 
-        facts = Facts(self.text, (CUTS.neighbour if is_neighbour else CUTS.own)(self.text))
+        facts = Facts(self.text, (CUTS.with_tree if with_tree else CUTS.alone)(self.text))
         self.skeleton = facts.skeleton
         self.units = facts.units
         self.scope = facts.scope
