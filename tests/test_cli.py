@@ -414,3 +414,13 @@ def test_no_report_goes_over_a_program(arguments: list[str], capsys: pytest.Capt
     assert status == 2
     assert "not written over" in capsys.readouterr().err
     assert [Path(name).read_text() for name in ("a.py", "notes.txt")] == [text, text]
+
+
+@pytest.mark.parametrize("words", [[""], ["--fix", ""], [".", ""]])
+def test_an_empty_name_is_not_the_current_folder(words, tmp_path, monkeypatch, capsys):
+    text = "import torch\nprint(torch.rand(2))\n"
+    (tmp_path / "a.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--no-cache"]) == 2
+    assert capsys.readouterr().err == "torchdet-lint: error: '': no such file or directory\n"
+    assert (tmp_path / "a.py").read_text() == text

@@ -52,7 +52,8 @@ def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], li
     found: dict[str, File] = {}
     errors: list[str] = []
     for path in paths:
-        shown = os.path.normpath(path)
+        # An empty name, as of a variable of the shell that is not set, is not the current folder.
+        shown = os.path.normpath(path) if path else path
         try:
             if os.path.isdir(shown):
                 for file in _Walk(exclusion, errors).files(shown):
@@ -60,7 +61,7 @@ def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], li
             else:
                 found.setdefault(shown, File(shown, os.stat(shown).st_size))
         except (OSError, ValueError) as error:
-            errors.append(f"{path}: {_reason(error)}")
+            errors.append(f"{path or repr(path)}: {_reason(error)}")
     for path in sorted(found):
         try:
             os.path.abspath(path).encode()
