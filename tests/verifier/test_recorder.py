@@ -688,6 +688,23 @@ def test_a_mode_of_the_programs_hears_no_function_of_torch_that_the_recorder_cal
     assert found[0] == found[1]
 
 
+def test_a_sparse_tensor_of_memory_that_numpy_has_is_read_like_any_other(tmp_path):
+    """As graphs come from SciPy: its second reading found no storage, and what the op read was not recorded."""
+    indices, values = np.array([[0, 1], [1, 0]]), np.ones(2, dtype=np.float32)
+
+    def body(scale):
+        adjacency = torch.sparse_coo_tensor(torch.from_numpy(indices), torch.from_numpy(values), (2, 2))
+        support = torch.arange(4.0).reshape(2, 2) * scale
+        for _ in range(3):
+            support = torch.spmm(adjacency, support)
+
+    one, two = record(tmp_path, lambda: body(1.0)), record(tmp_path, lambda: body(2.0), "b")
+    assert "missed" not in str(one.notes)
+    products = [named(opened, "aten.mm") for opened in (one, two)]
+    assert [len(rows) for rows in products] == [3, 3]
+    assert all(a.inputs != b.inputs for (_, a), (_, b) in zip(*products, strict=True))
+
+
 def test_other_threads_have_streams_of_their_own(tmp_path):
     def body():
         thread = threading.Thread(target=lambda: torch.ones(3).mul(7))

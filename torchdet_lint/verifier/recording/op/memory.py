@@ -166,7 +166,10 @@ def memory(run: Run) -> Memory:  # noqa: C901
 
     def own(tensor: torch.Tensor) -> bool:
         """Whether torch allocated the memory of a tensor, and no other process has it."""
-        storage = tensor.untyped_storage()
+        try:
+            storage = tensor.untyped_storage()
+        except (RuntimeError, NotImplementedError):  # a sparse one has none of its own
+            return False
         return storage.resizable() and not (tensor.is_cpu and storage.is_shared())
 
     def fresh(value: torch.Tensor) -> int:
