@@ -327,7 +327,12 @@ class Operations:
         """Whether the gradient of an op comes to nothing, by what calls it and by where its result goes."""
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
-            return False
+            applied = self.module.parent(call.node)
+            return (
+                isinstance(applied, cst.Call)
+                and applied.func is call.node
+                and GradientPaths(self.module, self.inference).ends(applied)
+            )
         return (
             self.gradients.called_untracked(call.node)
             or GradientPaths(self.module, self.inference).ends(call.node)

@@ -35,7 +35,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_evaluation,
     names_a_device,
 )
-from torchdet_lint.program.syntax.unbound import FirstBound
+from torchdet_lint.program.syntax.unbound import FirstBound, Picked
 from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced, trunks
 from torchdet_lint.regex import lazy
 
@@ -64,6 +64,9 @@ class Extractor(Expressions):
         self.handed: dict[Test, None] = {}
         # The arms in which functions and named lambdas are defined, by their places.
         self.defined: dict[tuple[int, int], tuple[int, ...]] = {}
+        # What names that arms bind stand for in each, and that of which a call is recorded.
+        self.picked = Picked(scope)
+        self._picked: Names = ()
         # What names stand for in this block that other blocks import from elsewhere.
         self.imported: dict[str, str] = {}
         # Whether what stands in the last rows that were looked at draws idly, or colours.
@@ -122,7 +125,10 @@ class Extractor(Expressions):
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and the parameters that it hands on to where they decide."""
         recorded = len(self.events)
-        super().call(node, branch, deferred or self._is_bound_below(node.func))
+        for names, arms in self._picked_by_arms(node.func) or [((), ())]:
+            self._picked = names
+            within = (*branch, *(arm for arm in arms if arm not in branch and -arm not in branch))
+            super().call(node, within, deferred or self._is_bound_below(node.func))
         for event in self.events[recorded:] if self.scope.kind == "function" else ():
             given = (*event.positional, *event.keywords.values())
             for names in (event.names, *(argument.names for argument in given)):
@@ -131,6 +137,25 @@ class Extractor(Expressions):
         self.handed.update(dict.fromkeys(passed_on(node, self.scope)))
         self.tests.extend(workers_asked(node, self.scope))
         self.tests.extend(device_asked(node, self.scope))
+
+    def _picked_by_arms(self, function: ast.expr) -> list[tuple[Names, tuple[int, ...]]]:
+        """What is called, by the arms of the function that bind its name: `layer = Conv if deep else Linear`."""
+        if self.scope.kind != "function":
+            return []
+        values = [
+            (self.names.resolve(one, self.scope), arms) for one, arms in self.picked.values(function, self._split)
+        ]
+        return values if all(names and not any(map(_is_given, names)) for names, _ in values) else []
+
+    def _split(self, node: ast.IfExp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+        """The values of `a if flag else b` with their arms, where `flag` is asked of a parameter."""
+        arm = self.arms + 1
+        asked = list(tested(node.test, self.scope, -arm, arm))
+        if not asked:
+            return [(node, ())]
+        self.arms = arm
+        self.asked_inside.extend(asked)
+        return [(node.body, (arm,)), (node.orelse, (-arm,))]
 
     def _is_bound_below(self, function: ast.expr) -> bool:
         """Whether the file binds what is called only further below: a cell that somebody ran out of order."""
@@ -167,6 +192,8 @@ class Extractor(Expressions):
 
     def called(self, function: ast.expr) -> Names:
         """The names of what is called; one that several arms import is what its own arm does."""
+        if self._picked:
+            return self._picked
         origin = self.imported.get(function.id) if isinstance(function, ast.Name) else None
         if origin is None:
             return super().called(function) or self._captured(function)
@@ -403,6 +430,7 @@ class Extractor(Expressions):
         """Record a simple statement."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
+        self.picked.note(node, branch)
         last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
         if (node.lineno, last) != self._rows:
             self._rows = node.lineno, last
@@ -480,3 +508,8 @@ class Extractor(Expressions):
 def _may_be_own(name: str) -> bool:
     """Whether a name may stand for an object of one of the project's classes."""
     return name.startswith(("@", "$", ".")) or ("()" in name and not name.startswith("torch."))
+
+
+def _is_given(name: str) -> bool:
+    """Whether a name stands for what the caller passes, or for what nobody knows."""
+    return name.startswith(("$", "?"))

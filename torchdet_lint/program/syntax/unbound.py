@@ -1,4 +1,5 @@
-"""The tree of a file -> where it binds what it reads at top level: nowhere, if it is a part of something, or below."""
+"""The tree of a file -> where it binds what it reads at top level: nowhere, if it is a part of something, or below; and
+what the arms of a function bind a name to."""
 
 from __future__ import annotations
 
@@ -11,7 +12,11 @@ from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torchdet_lint.program.syntax.scopes import Scope
+
+    Arms = tuple[int, ...]
 
 _BINDS_OUTSIDE = ("global", "exec", "globals", "locals", "vars")
 # What a shell adds to the builtins, and Python 2 had.
@@ -88,6 +93,39 @@ class FirstBound:
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 rows.setdefault(node.id, statement.lineno)
             stack.extend(children(node) if not isinstance(node, FUNCTIONS) else ())
+
+
+class Picked:
+    """What the statements of one function that are walked so far bind to single names."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self._bound: dict[str, list[tuple[ast.expr, Arms]]] = {}
+        self._known: dict[str, list[tuple[ast.expr, Arms]]] = {}
+
+    def note(self, node: ast.stmt, branch: Arms) -> None:
+        """Note a statement of a function that stands in the arms `branch`."""
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            self._bound.setdefault(node.targets[0].id, []).append((node.value, branch))
+
+    def values(
+        self, function: ast.expr, split: Callable[[ast.IfExp], list[tuple[ast.expr, Arms]]]
+    ) -> list[tuple[ast.expr, Arms]]:
+        """What `function` may be, each with its arms; nothing where the arms say nothing of it."""
+        if not isinstance(function, ast.Name):
+            return []
+        name = function.id
+        bound = self._bound.get(name, ())
+        if not bound or len(bound) != len(self.scope.bindings.get(name, ())):
+            return []
+        if name not in self._known:
+            self._known[name] = [
+                (part, (*branch, *arms))
+                for value, branch in bound
+                for part, arms in (split(value) if isinstance(value, ast.IfExp) else [(value, ())])
+            ]
+        known = self._known[name]
+        return known if len(known) > 1 and any(arms for _, arms in known) else []
 
 
 def _read(tree: ast.Module) -> Iterator[str]:
