@@ -16,11 +16,13 @@ Place = tuple[int, int]
 
 
 class Seeding(NamedTuple):
-    """A call that seeds `libraries`; `value` is what it is given, where that is in sight."""
+    """A call that seeds `libraries`; `value` is what it is given, where that is in sight. The function may be one
+    that `asks` about its seed, which may be None then."""
 
     call: ast.Call
     libraries: frozenset[str]
     value: ast.expr | None
+    asks: bool = False
 
     @property
     def is_constant(self) -> bool:

@@ -156,7 +156,7 @@ class ProgramSeeds:
             return ""
         suits = all(self.values.suits(seeding, one) for one in libraries)
         repeatable = all(map(_is_repeatable, walk(seeding.value)))
-        if seeding.is_constant or not (suits or self.values.may_be_negative(seeding)):
+        if seeding.is_constant or not (suits or (self.values.may_be_negative(seeding) and not seeding.asks)):
             repeatable &= suits
         kinds = {type(one) for one in walk(seeding.value)}
         text = ast.unparse(seeding.value)
@@ -454,13 +454,19 @@ class ProgramSeeds:
         local = self.chains.functions.get(function, [])
         if local:
             libraries = self._seeded_by(function, depth + 1)
-            return Seeding(call, libraries, self._passed(call, local[0])) if libraries else None
+            return Seeding(call, libraries, self._passed(call, local[0]), _asks(local[0])) if libraries else None
         if last and first is not None and self.conventions.seeds.fullmatch(last):
-            return Seeding(call, frozenset(("python", "numpy", "torch")), first)
+            return Seeding(call, frozenset(("python", "numpy", "torch")), first, self._asks_elsewhere(name))
         if name and depth < _DEEP and isinstance(self.chains.parents.get(call), ast.Expr):
             libraries = self._seeded_elsewhere(name, depth + 1)
-            return Seeding(call, libraries, first) if libraries else None
+            return Seeding(call, libraries, first, self._asks_elsewhere(name)) if libraries else None
         return None
+
+    def _asks_elsewhere(self, name: str) -> bool:
+        """Whether a function of another file of the project asks about its seed."""
+        found = self.module.neighbour(name) if self.module.neighbour is not None and "." in name else None
+        functions = found[0].shared(ProgramSeeds).chains.functions.get(found[1], ()) if found is not None else ()
+        return any(map(_asks, functions))
 
     def _seeded_elsewhere(self, name: str, depth: int) -> frozenset[str]:
         """The libraries that a function of another file of the project seeds and leaves seeded."""
@@ -633,6 +639,17 @@ def _is_repeatable(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return not node.keywords and ast.unparse(node.func) in _REPEATABLE_CALLS
     return isinstance(node, _REPEATABLE)
+
+
+def _asks(function: Function) -> bool:
+    """Whether a function decides something by its first parameter: `if seed is None`, `seed or 0`."""
+    taken = [one.arg for one in (*function.args.posonlyargs, *function.args.args) if one.arg not in ("self", "cls")]
+    tests = (
+        one.values[0] if isinstance(one, ast.BoolOp) else one.test
+        for one in walk(function)
+        if isinstance(one, (ast.BoolOp, ast.If, ast.IfExp))
+    )
+    return any(isinstance(part, ast.Name) and part.id in taken[:1] for test in tests for part in walk(test))
 
 
 def _added(seed: str, offset: str) -> str:
