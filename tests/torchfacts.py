@@ -42,6 +42,7 @@ NOT_DOCUMENTED = {
     "torch.nn.functional.pad(mode='replicate')": "the docstring names the modules",
     "torch.nn.NLLLoss2d": "deprecated, a kind of NLLLoss",
     "torch.nn.Embedding": "documented from 2.14 on",
+    "torch.nn.Embedding.from_pretrained(freeze=False)": "makes an Embedding",
     "torch.nn.MaxPool2d under torch.compile": "inductor's decomposition",
     "torch.Tensor.__setitem__": "runs index_put",
     "torch.take_along_dim": "its gradient is a scatter_add",

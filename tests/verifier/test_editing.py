@@ -117,4 +117,4 @@ def test_the_seed_of_everything_is_written_as_the_seed_that_the_program_lacks(tm
 
 def test_what_no_edit_cures_is_told_in_the_rules_words():
     (told,) = editing.by_hand(("TDL306", "TDL999"))
-    assert told.startswith("by hand: TDL306: Use `imap`")
+    assert told.startswith("by hand: TDL306: Use what keeps the order (`imap`,")
