@@ -79,6 +79,7 @@ class ProgramSeeds:
         self._rows = {name: row for row in module.library.facts.seeds for name in row.names}
         self._known_seedings: dict[ast.AST, Seedings] = {}
         self._known_libraries: dict[tuple[str, int], frozenset[str]] = {}
+        self._known_to_ask: dict[Function, bool] = {}
         self._known_stores: dict[ast.AST, dict[str, set[ast.stmt]]] = {}
         self._known_binders: dict[tuple[ast.AST, str, str], Stores] = {}
         self._known_names: dict[ast.AST, set[str]] = {}
@@ -454,7 +455,7 @@ class ProgramSeeds:
         local = self.chains.functions.get(function, [])
         if local:
             libraries = self._seeded_by(function, depth + 1)
-            return Seeding(call, libraries, self._passed(call, local[0]), _asks(local[0])) if libraries else None
+            return Seeding(call, libraries, self._passed(call, local[0]), self._asks(local[0])) if libraries else None
         if last and first is not None and self.conventions.seeds.fullmatch(last):
             return Seeding(call, frozenset(("python", "numpy", "torch")), first, self._asks_elsewhere(name))
         if name and depth < _DEEP and isinstance(self.chains.parents.get(call), ast.Expr):
@@ -465,8 +466,16 @@ class ProgramSeeds:
     def _asks_elsewhere(self, name: str) -> bool:
         """Whether a function of another file of the project asks about its seed."""
         found = self.module.neighbour(name) if self.module.neighbour is not None and "." in name else None
-        functions = found[0].shared(ProgramSeeds).chains.functions.get(found[1], ()) if found is not None else ()
-        return any(map(_asks, functions))
+        if found is None:
+            return False
+        other = found[0].shared(ProgramSeeds)
+        return any(map(other._asks, other.chains.functions.get(found[1], ())))
+
+    def _asks(self, function: Function) -> bool:
+        """Whether a function of the file asks about its seed."""
+        if function not in self._known_to_ask:
+            self._known_to_ask[function] = _decides(function)
+        return self._known_to_ask[function]
 
     def _seeded_elsewhere(self, name: str, depth: int) -> frozenset[str]:
         """The libraries that a function of another file of the project seeds and leaves seeded."""
@@ -641,7 +650,7 @@ def _is_repeatable(node: ast.AST) -> bool:
     return isinstance(node, _REPEATABLE)
 
 
-def _asks(function: Function) -> bool:
+def _decides(function: Function) -> bool:
     """Whether a function decides something by its first parameter: `if seed is None`, `seed or 0`."""
     taken = [one.arg for one in (*function.args.posonlyargs, *function.args.args) if one.arg not in ("self", "cls")]
     tests = (
