@@ -184,6 +184,33 @@ def test_fail_on() -> None:
     assert status("--select", "TDL002,TDL201", "--fail-on", "warning") == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], ["TDL402", "TDL203"]),
+        (["--select", "TDL203"], ["TDL203"]),
+        (["--select", "TDL203,TDL402"], ["TDL402", "TDL203"]),
+        (["--select", "TDL002,TDL203"], ["TDL203"]),
+        (["--ignore", "TDL4"], ["TDL203"]),
+    ],
+)
+def test_a_severity_does_not_depend_on_the_rules_beside(
+    options: list[str], told: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for comment in ("", "  # noqa: TDL402"):
+        Path("a.py").write_text(
+            "import torch\ntorch.manual_seed(0)\nx = torch.randn(8, requires_grad=True, device='cuda')\n"
+            "optimizer = torch.optim.SGD([x], lr=0.1)\nindex = torch.randint(4, (8,), device='cuda')\n"
+            f"torch.zeros(4, device='cuda').index_add(0, index, x).sum().backward(){comment}\noptimizer.step()\n"
+        )
+        for _ in ("cold", "warm"):
+            assert main(["a.py", "-q", "--output-format", "json", *options]) == 1
+            found = json.loads(capsys.readouterr().out)
+            assert [one["code"] for one in found] == [one for one in told if not comment or one != "TDL402"]
+            assert {one["severity"] for one in found} == {"error"}
+            assert ("reported where they stand" in found[-1]["message"]) == ("TDL402" in told)
+
+
 def test_flags_undo_keys(capsys: pytest.CaptureFixture[str]) -> None:
     text = "import torch\ntorch.backends.cudnn.benchmark = True\n"
     Path("a.py").write_text(text)

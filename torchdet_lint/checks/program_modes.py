@@ -45,7 +45,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     stories = [Story(ref, f"`{ref.shown}` raises in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.shown}` is deterministic only in that mode") for ref in places]
     varies = bool(places) or any(ops.varies for ops in reported)
-    elsewhere = any(not ops.raising for ops in reported)
+    elsewhere = any(ops.told and not ops.raising for ops in reported)
     yield Fault(
         here,
         details,

@@ -29,7 +29,7 @@ def reported(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
     ignored = _PerFile(settings)
     findings: list[Finding] = []
     for path, record in records.items():
-        triples = list(zip(record.findings, record.rows, strict=True))
+        triples = [pair for pair in zip(record.findings, record.rows, strict=True) if pair[0].code in linter.codes]
         entries = () if settings.ignore_noqa else record.suppressions
         kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], entries)
         mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]

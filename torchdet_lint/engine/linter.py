@@ -10,6 +10,7 @@ import msgspec
 
 from torchdet_lint import __version__, config
 from torchdet_lint.catalogue.texts import RULES_DIRECTORY, fingerprint
+from torchdet_lint.engine.outcome import MODE, OPS
 from torchdet_lint.engine.record import Record
 from torchdet_lint.finding import WITHHELD, Finding, Location, Related
 from torchdet_lint.prefilter import skeleton
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 SYNTAX = "TDL001"
 _UNFILLED = "TDL206"
-_MODE = "TDL203"
 _READS = "TDL501"
 
 _RULE_FILE = lazy(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
@@ -63,6 +63,8 @@ class Linter:
         self.names = rule_names(settings.rule_files)
         self._codes = {name: code for code, name in self.names.items()}
         self.codes = config.selection(settings, self.names)
+        self.run_codes = self.codes | {code for code in self.names if MODE in self.codes and code.startswith(OPS)}
+        """The rules that are run: those selected, and those whose findings one of them goes by."""
         self._key: tuple[str, ...] = ()
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
@@ -290,7 +292,7 @@ class Linter:
 
     def silent(self, code: str) -> bool:
         """Whether the rule speaks of devices that the code does not run on, or of a mode that the user says is on."""
-        if code == _MODE and self.settings.deterministic_algorithms:
+        if code == MODE and self.settings.deterministic_algorithms:
             return True
         rule = self.catalogue.rules.get(code)
         return rule is not None and rule.devices != () and set(rule.devices).isdisjoint(self.settings.devices)
@@ -300,7 +302,7 @@ class Linter:
 
         found: list[tuple[Finding, Rows]] = []
         errors: list[str] = []
-        for code in sorted(self.codes & self.catalogue.rules.keys()):
+        for code in sorted(self.run_codes & self.catalogue.rules.keys()):
             rule = self.catalogue.rules[code]
             if rule.scope != "file" or self.silent(code):
                 continue

@@ -239,13 +239,13 @@ class ProgramRun:
 
     # ------------------------------------------------------------------ entry points
     def reported(self, path: str) -> Mapping[int, Reported]:
-        """The rows of the functions of a file in which an op is reported, 0 outside of all; and what of it: an op of
+        """The rows of the functions of a file in which an op is found, 0 outside of all; and what of it: an op of
         which but a warning is left raises in deterministic mode, and is the same in every run."""
         if path not in self._reported:
             functions = self._reported[path] = {}
             self._look_at_programs()
             record = self.whole.known.get(path)
-            found: dict[int, list[tuple[Sequence[Ref], bool]]] = {}
+            found: dict[int, list[Reported]] = {}
             files, scored = self.settling.ungraded(self.entries) if record is not None else (set(), {})
             unreached = self.settling.unreached.get(path, ()) if record is not None else ()
             for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
@@ -255,11 +255,16 @@ class ProgramRun:
                     continue
                 if (finding.switchable or finding.raises) and finding.code.startswith("TDL4"):
                     varies = finding.severity == "error"
-                    found.setdefault(rows.first, []).append((_raising(path, finding, rows), varies))
+                    told = finding.code in self.linter.codes
+                    found.setdefault(rows.first, []).append(Reported(_raising(path, finding, rows), varies, told))
             for row, above in self.settling.functions_around(path, sorted(found)):
-                raising, varies = functions.get(above or 0, Reported((), varies=False))
-                raising = (*raising, *(ref for refs, _ in found[row] for ref in refs))
-                functions[above or 0] = Reported(raising, varies or any(one for _, one in found[row]))
+                every = [functions[above or 0]] if (above or 0) in functions else []
+                every += found[row]
+                functions[above or 0] = Reported(
+                    tuple(ref for one in every for ref in one.raising),
+                    any(one.varies for one in every),
+                    any(one.told for one in every),
+                )
         return self._reported[path]
 
     def _look_at_programs(self) -> None:

@@ -222,7 +222,7 @@ def _from_cache(files: Iterable[File], cache: Cache, linter: Linter) -> tuple[Lo
             looked.errors.append(f"{file.path}: {(error.strerror or str(error)).lower()}")
             continue
         record = decoded(cache.get(absolute, content), Record)
-        if record is None or not record.sound(linter.codes) or not all(map(still.holds, record.relied)):
+        if record is None or not record.sound(linter.run_codes) or not all(map(still.holds, record.relied)):
             pending.append(file)
         else:
             looked.records[file.path] = record

@@ -53,16 +53,18 @@ class Fault(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """What is reported of the ops of one function: those that raise in deterministic mode, and whether one varies."""
+    """What is found of the ops of one function: those that raise in deterministic mode, whether one varies, and whether
+    the user is told of one."""
 
     raising: Sequence[Ref]
     varies: bool
+    told: bool
 
 
 class Entry(NamedTuple):
     """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
     a row of a file in words; `seeders` are files and names of functions that speak of seeds; `varying` gives the rows
-    of those functions of a file in which an op is reported (0: outside of all), and what of it; `seed` is the
+    of those functions of a file in which an op is found (0: outside of all), and what of it; `seed` is the
     configured one."""
 
     project: Project
@@ -296,20 +298,22 @@ class Entry(NamedTuple):
         return f" ({self.shown(what.file)}:{what.row})"
 
     def reached_ops(self) -> list[Reported]:
-        """For each function that the program reaches in which an op is reported: what of it. Whoever makes a module
+        """For each function that the program reaches in which an op is found: what of it. Whoever makes a module
         runs its methods. What the constants of all calls rule out is none."""
         found: dict[tuple[str, int], dict[Ref, None]] = {}
         varying: set[tuple[str, int]] = set()
+        shown: set[tuple[str, int]] = set()
         for node in self.reached():
             functions = self.reported(node.file)
             for row in self._rows(node) if functions else ():
                 if row in functions:
-                    raising, varies = functions[row]
+                    raising, varies, told = functions[row]
                     reached = [ref for ref in raising if self._reaches(node, row, ref)]
                     if reached or not raising:
                         found.setdefault((node.file, row), {}).update(dict.fromkeys(reached))
                         varying |= {(node.file, row)} if varies else set()
-        return [Reported(tuple(found[key]), key in varying) for key in sorted(found)]
+                        shown |= {(node.file, row)} if told else set()
+        return [Reported(tuple(found[key]), key in varying, key in shown) for key in sorted(found)]
 
     def _reaches(self, node: Node, row: int, ref: Ref) -> bool:
         """Whether the constants that a function is called with leave `ref`, which stands in the function at `row`."""
