@@ -1824,3 +1824,81 @@ def test_a_transform_draws_as_its_arguments_say(project, transform, severity):
         "for row in DataLoader(datasets.ImageFolder('photos', turn), num_workers=2):\n    print(row)\n",
     )
     assert of_the_loader(folder).severity == severity
+
+
+ARMS = """
+import random
+import sys
+
+import torch
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+import rows
+import unknown
+
+
+class Folder(datasets.ImageFolder):
+    def __init__(self, root, transform=None, twice=False):
+        super(Folder, self).__init__(root, transform)
+        self.twice = twice
+
+    def __getitem__(self, index):
+        image = self.transform(self.loader(self.imgs[index][0]))
+        return (image, self.transform(image)) if self.twice else image
+
+
+class Trainer:
+    def __init__(self, name):
+        kinds = {"plain": rows.Plain, "other": OTHER}
+        self.kind = kinds[name]
+        self.first = [transforms.ToTensor()]
+        self.then = [LAST]
+
+    def picked(self):
+        return self.kind([1, 2])
+
+    def starred(self):
+        return rows.Plain([1, 2], transforms.Compose([*self.first, *self.then]))
+
+    def added(self):
+        return rows.Plain([1, 2], transforms.Compose(self.first + self.then))
+
+
+if sys.argv[1] == "10":
+    kind = datasets.CIFAR10
+else:
+    kind = OTHERS
+
+BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "other", "last", "severity"),
+    [
+        ("Trainer(sys.argv[1]).picked()", "rows.Plain", "transforms.ToTensor()", "note"),
+        ("Trainer(sys.argv[1]).picked()", "rows.Own", "transforms.ToTensor()", "error"),
+        ("Trainer(sys.argv[1]).picked()", "unknown.Kind", "transforms.ToTensor()", "warning"),
+        ("Trainer(sys.argv[1]).starred()", "", "transforms.ToTensor()", "note"),
+        ("Trainer(sys.argv[1]).starred()", "", "transforms.RandomCrop(3)", "error"),
+        ("Trainer(sys.argv[1]).added()", "", "transforms.ToTensor()", "note"),
+        ("Trainer(sys.argv[1]).added()", "", "transforms.RandomCrop(3)", "error"),
+        ("kind('d', transform=transforms.ToTensor())", "datasets.CIFAR100", "0", "note"),
+        ("kind('d', transform=transforms.RandomCrop(3))", "datasets.CIFAR100", "0", "error"),
+        ("kind('d', transform=transforms.ToTensor())", "unknown.CIFAR100", "0", "warning"),
+        ("Folder('d', transforms.ToTensor())", "", "0", "note"),
+        ("Folder('d', transforms.RandomCrop(3), True)", "", "0", "error"),
+        ("Folder('d', rows.Noise())", "", "0", "error"),
+        ("Folder('d', unknown.transform)", "", "0", "warning"),
+    ],
+)
+def test_what_an_attribute_or_an_arm_picks_is_in_sight(project, body, other, last, severity):
+    inside = ARMS.replace("OTHERS", other or "datasets.CIFAR100").replace("OTHER", other or "rows.Plain")
+    folder = project(
+        rows_DOT_py=ROWS.replace("OTHER", "Plain"),
+        main_DOT_py=inside.replace("LAST", last).replace(
+            "BODY", f"for row in DataLoader({body}, num_workers=2):\n    print(row)"
+        ),
+    )
+    assert severity_of_the_loader(folder) == severity

@@ -371,11 +371,11 @@ class Bindings:
                 yield from self._of_package(module, scope)
             else:
                 yield from self._given_by(node, scope, depth)
-        elif isinstance(node, ast.Name):
+        elif isinstance(node, (ast.Name, ast.Attribute)):
             for value, inner in self.behind(node, scope):
                 if isinstance(value, (ast.Subscript, ast.Call)):
                     yield from self.picked(value, inner, depth + 1)
-                elif isinstance(value, ast.Name) and value is not node:
+                elif isinstance(value, (ast.Name, ast.Attribute)) and value is not node:
                     yield value, inner
 
     def _of_package(self, module: ast.expr, scope: Scope) -> Iterator[Bound]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from torchdet_lint.dataflow.workers.constants import Constants
 from torchdet_lint.dataflow.workers.forwarding import Given, given_by
@@ -96,6 +96,10 @@ class Classes:
         if given is not None and not done:
             # No class of the project has a constructor: the base class is given all.
             taken += given.keywords.items()
+        # The first by place is where the data are.
+        others = given.positional[1:] if given is not None else ()
+        named = [(value.id, (value, inner)) for value, inner in others if self._names_what_runs(value)]
+        taken += named
         # What a base class of a library is given it keeps under the same name.
         for name, given_above in taken if foreign else ():
             instance.attributes.setdefault(name, [given_above])
@@ -103,10 +107,17 @@ class Classes:
             return instance
         changed = file.set_outside | (scope.file.set_outside if scope is not None else set())
         kept = {name: values for name, values in instance.attributes.items() if name not in changed}
-        set_later = any(word in name.lower() for name in changed for word in self.facts.arguments)
-        # The first by place is where the data are.
-        whole = given is not None and given.whole and len(given.positional) <= 1 and not set_later
+        set_later = any(map(self._runs, changed))
+        whole = given is not None and given.whole and len(others) == len(named) and not set_later
         return instance._replace(constants=self.constants.attributes(kept), whole=whole)
+
+    def _runs(self, name: str) -> bool:
+        """Whether an attribute or parameter of that name may hold what a worker runs."""
+        return any(word in name.lower() for word in self.facts.arguments)
+
+    def _names_what_runs(self, node: ast.expr) -> TypeGuard[ast.Name]:
+        """Whether an argument is called as the attribute is in which a base class of a library keeps it."""
+        return isinstance(node, ast.Name) and self._runs(node.id)
 
     def _attributes(
         self, function: ast.FunctionDef, scope: Scope, instance: Instance, dead: tuple[ast.AST, ...] = ()

@@ -122,7 +122,10 @@ class WorkerObjects(WorkerBodies):
         self._seen.add((id(node), scope.dead, id(made), way))
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             for place, element in enumerate(node.elts):
-                self._value(element, scope, f"{way}[{place}]" if way else None, depth + 1)
+                if isinstance(element, ast.Starred):
+                    self._value(element.value, scope, None, depth + 1)
+                else:
+                    self._value(element, scope, f"{way}[{place}]" if way else None, depth + 1)
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
@@ -141,8 +144,9 @@ class WorkerObjects(WorkerBodies):
 
     def _display(self, node: ast.expr, scope: Scope, depth: int) -> None:
         """Look at what runs to make `node`, at the objects that a dictionary holds, and at lists that are added up."""
-        if isinstance(node, ast.BinOp) and any(isinstance(part, ast.List) for part in _operands(node)):
-            for part in _operands(node):
+        parts = _operands(node) if isinstance(node, ast.BinOp) else []
+        if any(isinstance(one, ast.List) for part in parts for one in self._meant(part, scope)):
+            for part in parts:
                 self._value(part, scope, None, depth)
             return
         if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add):
@@ -156,6 +160,13 @@ class WorkerObjects(WorkerBodies):
         for value in values:
             if isinstance(value, ast.Call):
                 self._value(value, scope, None, depth + 1)
+
+    def _meant(self, node: ast.expr, scope: Scope) -> Iterator[ast.expr]:
+        """What `node` stands for, where it is a name, else itself."""
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield from (value for value, _ in self.bindings.behind(node, scope))
+        else:
+            yield node
 
     def _name(self, node: ast.Name | ast.Attribute | Element, scope: Scope, way: str | None, depth: int) -> None:
         found = list(self.bindings.behind(node, scope))
@@ -262,8 +273,15 @@ class WorkerObjects(WorkerBodies):
             found = self.classes.made_by(made, inner.file)
             if found is not None:
                 self._instance(*found, made, scope, None, depth + 1, name)
+            elif self._is_function(self.classes.dotted(one, inner.file), inner.file):
+                # Nobody asks what methods its result has.
+                continue
             whole = found is not None and whole is not False
         return whole
+
+    def _is_function(self, name: str, file: File) -> bool:
+        """Whether `name` is a function of the project, or what a package has that draws nothing."""
+        return self.classes.definition(name, file) is not None or below(name, self.facts.quiet)
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         name = self.classes.dotted(node.func, scope.file)
@@ -314,7 +332,8 @@ class WorkerObjects(WorkerBodies):
         """Look at what `node` makes or gives, where that is in sight."""
         if not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             told = below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth)
-            self._out |= not (told or self._given_by_method(node, scope, way, depth))
+            if not (told or self._given_by_method(node, scope, way, depth)):
+                self._out = True
 
     def _is_data(self, node: ast.Call, scope: Scope) -> bool:
         """Whether `node` is a method of a text, or of what draws nothing: `torch.arange(9).float()`."""
@@ -494,7 +513,7 @@ class WorkerObjects(WorkerBodies):
                 self._made_by(*place, made, scope, way, depth)
             elif self.classes.known(self.classes.dotted(one, inner.file)) and inner.file is scope.file:
                 self._value(made, scope, way, depth + 1)
-            else:
+            elif not below(self.classes.dotted(one, inner.file), self.facts.quiet):
                 self._out = True
         return bool(picked)
 
