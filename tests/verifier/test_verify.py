@@ -428,6 +428,8 @@ generator.manual_seed(time.time_ns())
 weight = torch.ones(8, requires_grad=True)
 for step in range(6_000):
     (weight * torch.rand(8, generator=generator)).sum().backward()
+    if step == 5_000:
+        time.sleep(6)  # However busy the machine is, what has been written is looked at before the last step.
 open("left.txt", "w").write("the end")
 """
 

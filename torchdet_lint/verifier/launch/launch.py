@@ -287,7 +287,7 @@ def _wait(
         except subprocess.TimeoutExpired:
             if tick is not None:
                 tick()
-            if enough is not None and enough():
+            if enough is not None and enough() and process.poll() is None:
                 _stop(process, signal.SIGTERM)
                 return "early", ""
         except KeyboardInterrupt:
