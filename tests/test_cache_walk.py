@@ -85,6 +85,12 @@ POOL: dict[str, tuple[str, ...]] = {
         "seed_everything: 1\ntrainer:\n  deterministic: true\nmodel: {}\n",
         "trainer:\n  benchmark: true\nmodel: {}\n",
     ),
+    "random.py": ("class Random:\n    pass\ndef random():\n    return 1\n",),
+    "glob.py": ("def glob(name):\n    return []\n",),
+    "shadows.py": (
+        "import glob, random\nprint(glob.glob('x')[0], random.Random(), random.random())\n",
+        "from random import Random\nfrom glob import glob\nprint(glob('x')[0], Random())\n",
+    ),
     "note.ipynb": (
         json.dumps({"cells": [{"cell_type": "code", "source": TRAIN.replace("main()", "run()")}]}),
         "{",

@@ -59,3 +59,63 @@ def test_files_that_name_each_other_end(tmp_path: Path) -> None:
 
 def test_a_neighbour_that_cannot_be_read_is_out_of_sight(tmp_path: Path) -> None:
     assert found(tmp_path, base="class Base(:\n") == [("TDL304", 6)]
+
+
+OWN = {
+    "random.py": "class Random:\n    state = 7\n\ndef shuffle(items):\n    return items\n",
+    "glob.py": "def glob(pattern):\n    return ['b', 'a']\n",
+    "time.py": "def time_ns():\n    return 7\n",
+}
+STANDARD = """import glob
+import random
+import time
+from random import Random, shuffle
+
+import torch
+
+torch.manual_seed(time.time_ns())
+files = glob.glob("*.pt")
+first = torch.load(files[0])
+order = [1, 2, 3]
+random.shuffle(order)
+shuffle(order)
+print(first, order, random.Random(), Random())
+
+if __name__ == "__main__":
+    pass
+"""
+
+
+def of_script(root: Path, *own: str, package: bool = False) -> list[tuple[str, int]]:
+    """The findings in a script below `root` that lies beside the modules `own`, or in a package with them."""
+    folder = root / "part"
+    folder.mkdir()
+    for name in own:
+        (folder / name).write_text(OWN[name])
+    if package:
+        (folder / "__init__.py").touch()
+    (folder / "train.py").write_text(STANDARD)
+    return [(one.code, one.location.row) for one in run.run([str(root)], Settings(root=str(root), jobs=1)).findings]
+
+
+EVERY = [("TDL103", 12), ("TDL104", 14), ("TDL104", 14), ("TDL105", 8), ("TDL304", 9)]
+
+
+@pytest.mark.parametrize(
+    ("own", "left"),
+    [
+        ((), EVERY),
+        (("random.py",), [("TDL105", 8), ("TDL304", 9)]),
+        (("glob.py",), [one for one in EVERY if one[0] != "TDL304"]),
+        # The interpreter has this one built in: a file beside the script is never read.
+        (("time.py",), EVERY),
+    ],
+)
+def test_a_module_of_the_project_hides_one_of_the_standard_library(
+    tmp_path: Path, own: tuple[str, ...], left: list[tuple[str, int]]
+) -> None:
+    assert sorted(of_script(tmp_path, *own)) == left
+
+
+def test_a_module_of_a_package_hides_none_of_the_standard_library(tmp_path: Path) -> None:
+    assert sorted(of_script(tmp_path, *OWN, package=True)) == EVERY

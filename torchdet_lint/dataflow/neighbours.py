@@ -116,6 +116,15 @@ class Neighbours:
         self.relied.add(Relied(file, package, path, content))
         return bool(path) and self.modules.own(path, file)
 
+    def shadowed(self, name: str, file: str) -> bool:
+        """Whether `name`, of the standard library, is the project's own module where `file` imports it."""
+        first = name.partition(".")[0]
+        place = self.modules.beside(first, file)
+        path = place.path if place is not None else ""
+        content = self._contents.of(path)[1] if path.endswith(".py") else ""
+        self.relied.add(Relied(file, first, path, content))
+        return bool(path) and self.modules.shadowed(first, file)
+
     def data(self, path: str, file: str) -> list[Any]:
         """What the files of YAML, JSON and TOML hold that `file` may read by `path`, from where it lies or from the
         root of the project: absolute or not, and with a `*` in the name for any text."""

@@ -232,6 +232,7 @@ class Linter:
         module.foreign = lambda name: self.cross_file.returned(name, absolute)
         module.defined = lambda name, file: self.cross_file.source_of(name, file or absolute)
         module.ask_for_stars(lambda name, stars: self.cross_file.starred(name, stars, absolute))
+        module.ask_for_shadows(lambda name: self.neighbours.shadowed(name, absolute))
         module.neighbour = lambda name: self.neighbours.find(name, absolute)
         module.heirs = lambda name: self.neighbours.heirs(name, absolute)
         module.callers = lambda name: self.neighbours.around(absolute).callers(name)

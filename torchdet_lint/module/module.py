@@ -201,6 +201,10 @@ class Module:
         """Let `starred` say what a name means that may come from one of the modules taken whole."""
         self.resolver.starred = starred
 
+    def ask_for_shadows(self, shadowed: Callable[[str], bool]) -> None:
+        """Let `shadowed` say whether a module of the project hides the one of the standard library that is meant."""
+        self.resolver.shadowed = shadowed
+
     def shared(self, make: Callable[[Module], _Result]) -> _Result:
         """What `make` makes of this file, made once: the checks share what they infer."""
         if make not in self._shared:

@@ -11,6 +11,7 @@ from torchdet_lint.module.names import first_parameter, is_class_method, live
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
+from torchdet_lint.source.modules import may_be_shadowed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,9 +46,12 @@ class Resolver:
         self.constant = constant
         # What a name means that the file takes from another by a star, where somebody knows the other files.
         self.starred: Callable[[str, Sequence[str]], str] | None = None
+        # Whether a module of the project stands before the one of the standard library that a name means.
+        self.shadowed: Callable[[str], bool] | None = None
         # While callees are named, no unit is parsed for the attributes in them.
         self.naming = False
         self._starred: dict[str, str] = {}
+        self._shadows: dict[str, bool] = {}
         self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
         self._bases: dict[int, tuple[str, ...]] = {}
         self._attributes: dict[tuple[int, str], list[Expression]] = {}
@@ -102,7 +106,7 @@ class Resolver:
         found: list[str] = []
         for binding in live(home.bindings[name], order if seen_from_here else None):
             if binding.kind == "import":
-                found.append(self.library.canonical(binding.target))
+                found.append(self._imported(binding.target))
             elif binding.kind in ("def", "class"):
                 found.append(self._local_name(home, name))
             elif binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
@@ -110,6 +114,15 @@ class Resolver:
             elif binding.kind == "parameter" and is_class_method(home) and first_parameter(home) == name:
                 found.append(self._name_of_class(home.outer))
         return found
+
+    def _imported(self, target: str) -> str:
+        first = target.partition(".")[0]
+        if self.shadowed is not None and first in self.library.roots and may_be_shadowed(first):
+            if first not in self._shadows:
+                self._shadows[first] = self.shadowed(first)
+            if self._shadows[first]:
+                return f".{target}"
+        return self.library.canonical(target)
 
     def _name_of_class(self, scope: Scope | None) -> str:
         """The qualified name of the class of which `scope` is the body."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 # A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
 _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "scipy", "sklearn", "pandas"})
 STANDARD = frozenset(sys.stdlib_module_names)
+# What every interpreter has built in, or has imported before the first line of a script: no file stands before it.
+_FIRST = frozenset(
+    "abc builtins codecs errno gc io itertools marshal ntpath os posix posixpath site stat sys time".split()
+)
 # So many files of a folder are looked through for what has to do with one of them.
 _FILES = 40
 # So many files may be meant by a name that only the run knows whole.
@@ -48,6 +52,11 @@ class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
     name: str
     path: str = ""
     content: str = ""
+
+
+def may_be_shadowed(name: str) -> bool:
+    """Whether a file beside a script may stand before the module `name` of the standard library."""
+    return name in STANDARD and name not in _FIRST
 
 
 def namesake(dotted: str, path: str) -> tuple[str, ...]:
@@ -154,12 +163,16 @@ class ModuleMap:
 
     def shadowed(self, dotted: str, file: str) -> bool:
         """Whether a module of the project stands before the one of the standard library that `dotted` names: it lies
-        beside `file`, where the programs of the project start."""
+        beside `file`, and programs are started there."""
         first = dotted.partition(".")[0]
         folder = os.path.dirname(file)
-        if first not in STANDARD or folder != self.root or os.path.basename(file) == f"{first}.py":
+        if not may_be_shadowed(first) or os.path.basename(file) == f"{first}.py" or not self._holds(folder, first):
             return False
-        return "__init__.py" not in self.listing(folder) and self._holds(folder, first)
+        return "__init__.py" not in self.listing(folder) and (folder == self.root or self._is_script(file))
+
+    def _is_script(self, file: str) -> bool:
+        """Whether `file` says what it does when it is started."""
+        return self._read is not None and b"__main__" in (self._read(file) or b"")
 
     def _holds(self, folder: str, name: str) -> bool:
         """Whether `folder` holds the module or the package `name`."""
