@@ -47,6 +47,8 @@ ELSE = "|"
 NONE = "~"
 SOME = "^"
 NOTHING = "!"
+# Before `x.device`: the device that a tensor or a model is on, which nobody chose here.
+WHERE = "<where>"
 # The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.
 GENERATOR = "<generator>"
 # The same where it is given a function in sight, or an object, in place of the one that stands for it by default.

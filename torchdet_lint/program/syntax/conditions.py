@@ -17,6 +17,7 @@ from torchdet_lint.program.events import (
     PASSED,
     PLAIN,
     SOME,
+    WHERE,
     WORKERS,
     Argument,
     Test,
@@ -258,6 +259,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
     values = names.values_of(class_).get(attribute, ())
     if not values and attribute not in class_.bindings:
         return None
+    if made_up and attribute not in class_.bindings and (holders := _devices_of(values)):
+        return Argument((WHERE, *holders))
     value, where = values[0] if len(values) == 1 and attribute not in class_.bindings else (None, class_)
     if made_up and values and attribute not in class_.bindings and (own := _nothing_with(values, attribute)):
         return Argument((NOTHING, own))
@@ -277,6 +280,19 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((NONE if asked[1] else SOME, first))
     known = constant(value, where)
     return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else Argument()
+
+
+def _devices_of(values: Sequence[tuple[ast.expr, Scope]]) -> list[str]:
+    """The last words of what an attribute is given, where all of it is some `x.device`: that, for each; else none."""
+    found = []
+    for value, _ in values:
+        if not (isinstance(value, ast.Attribute) and value.attr == "device"):
+            return []
+        holder = value.value
+        while isinstance(holder, (ast.Call, ast.Subscript)):
+            holder = holder.func if isinstance(holder, ast.Call) else holder.value
+        found.append(f"{last_word(holder)}.device")
+    return found
 
 
 def _turned_off(values: Sequence[tuple[ast.expr, Scope]]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Referent
+from torchdet_lint.program.events import WHERE
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.passing import bound_arguments
 from torchdet_lint.regex import lazy
@@ -147,20 +148,22 @@ class NameHints:
         return last != "device" or not holder or self.hints.options.search(holder) is not None
 
     def _tells_where(self, name: str) -> bool:
-        """Whether `name` is an attribute of the object that tells where it is: a property of the project, or one of a
-        library's class, for no class in sight gives it a value."""
+        """Whether `name` is an attribute of the object that tells where it is: a property of the project, one of a
+        library's class, for no class in sight gives it a value, or one that is given the device of a tensor."""
         attribute, lookup, owner = name.removeprefix("$self."), self.recorder.lookup, self.recorder.node.owner
         if attribute == name or not attribute.isidentifier() or not owner[1]:
             return False
         if lookup.property_called(Referent("instance", *owner), attribute):
             return True
         family = lookup.family(owner)
+        told = [
+            lookup.files.summary(kind.file).setting(kind.name, attribute) for kind in family if kind.kind == "class"
+        ]
+        given = [one for one in told if one is not None]
+        if given:
+            return all(one.names[:1] == (WHERE,) and not any(map(self.chooses_device, one.names[1:])) for one in given)
         bases = [kind.name for kind in family if kind.kind == "external"]
-        return any(not base.startswith(("torch.nn.", "builtins.")) for base in bases) and all(
-            lookup.files.summary(kind.file).setting(kind.name, attribute) is None
-            for kind in family
-            if kind.kind == "class"
-        )
+        return any(not base.startswith(("torch.nn.", "builtins.")) for base in bases)
 
     def is_out_of_sight(self, name: str) -> bool:
         """Whether a name is imported from a file that is not there, or from a library that no table knows. A device
