@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
-from torchdet_lint.checks.kept_defaults import keeps
+from torchdet_lint.checks.kept_defaults import is_always_given, is_parameter, keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
@@ -41,6 +41,7 @@ _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
 _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
+_PICKED = Withhold("callers may pass another class, which may take no such argument")
 _RECEIVED = Withhold("another caller may pass one already")
 
 
@@ -128,7 +129,11 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
     """The loaders that a row of the rule means, those of classes and functions of the project that hand the argument
     `word` on, and those that get more from a caller, among them; a fix would pass the arguments `added`."""
     for call, _ in table.calls(module, rule):
-        yield _Loader(call)
+        kind = module.value(call.node.func)
+        if not is_parameter(module, kind):
+            yield _Loader(call)
+        elif not is_always_given(module, kind, _makes_no_loader):
+            yield _Loader(call, _PICKED)
     seen = set[int]()
     handing = module.shared(HandingOn)
     for made in itertools.chain(handing.calls(LOADER, word, added), handing.receiving(LOADER)):
@@ -143,6 +148,10 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
             seen.add(id(made.call.node))
             taken = None if made.added.issuperset(added) else _NOT_TAKEN
             yield _Loader(made.call, _RECEIVED if made.received else taken, made.by)
+
+
+def _makes_no_loader(value: Value) -> bool:
+    return LOADER not in value.names
 
 
 def _stays_zero(module: Module, workers: Value, depth: int = _FOLLOWED) -> bool:

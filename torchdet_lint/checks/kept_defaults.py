@@ -42,6 +42,11 @@ def is_always_given(module: Module, value: Value, is_meant: Callable[[Value], bo
     return found is not None and keeps(module, value, lambda given: given.node is not default and is_meant(given))
 
 
+def is_parameter(module: Module, value: Value) -> bool:
+    """Whether `value` is a parameter that nothing else binds."""
+    return _parameter(module, value) is not None
+
+
 def is_left_none(module: Module, value: Value, depth: int = _DEEP) -> bool:
     """Whether `value` is None though a caller could give another: a parameter of a constructor or of a function at top
     level that keeps its default of None, or an attribute that is one. It is not where the function asks for it, nor

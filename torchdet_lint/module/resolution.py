@@ -113,6 +113,8 @@ class Resolver:
                 found.extend(self._resolve_once(name, binding.value, home, binding.order, depth))
             elif binding.kind == "parameter" and is_class_method(home) and first_parameter(home) == name:
                 found.append(self._name_of_class(home.outer))
+            elif binding.kind == "parameter":
+                found.extend(self._default_class(binding.node, home, depth))
         return found
 
     def _imported(self, target: str) -> str:
@@ -122,7 +124,27 @@ class Resolver:
                 self._shadows[first] = self.shadowed(first)
             if self._shadows[first]:
                 return f".{target}"
-        return self.library.canonical(target)
+        return self._handed_on(target) or self.library.canonical(target)
+
+    def _handed_on(self, target: str) -> str:
+        """What `from data import DataLoader` brings where the module of the project has imported it; else empty."""
+        name = target.rpartition(".")[2]
+        package = target.removesuffix(name)
+        root = package.partition(".")[0]
+        if self.starred is None or not package or root in self.library.roots or name not in self.library.handed_on:
+            return ""
+        if target not in self._starred:
+            module = package.removesuffix(".") if package.strip(".") else package
+            self._starred[target] = self.starred(name, (module,))
+        return self._starred[target]
+
+    def _default_class(self, parameter: Any, home: Scope, depth: int) -> list[str]:
+        """The class of a library that a parameter is unless a caller passes another one."""
+        default = parameter.default
+        if home.outer is None or not isinstance(default, (cst.Name, cst.Attribute)):
+            return []
+        found = self._resolve(default, home.outer, None, depth - 1)
+        return [name for name in found if name[0] not in "@." and name.rpartition(".")[2][:1].isupper()]
 
     def _name_of_class(self, scope: Scope | None) -> str:
         """The qualified name of the class of which `scope` is the body."""

@@ -30,6 +30,9 @@ class Operation(NamedTuple):
     method: bool
 
 
+_PACKAGES = ("F", "T", "cudnn", "nn", "np", "optim", "transforms")
+
+
 @functools.lru_cache(maxsize=4)
 def library_of(catalogue: Catalogue) -> Library:
     """The library of a catalogue, compiled once."""
@@ -59,6 +62,9 @@ class Library:
         self.known = frozenset(self._known_names())
         self.roots = frozenset(name.partition(".")[0] for name in self.known)
         self.triggers = triggers_of(catalogue)
+        last = (name.rpartition(".")[2] for name in self.known)
+        # What files take from one another though it is a library's: its classes, and the usual names of its packages.
+        self.handed_on = self.roots.union(_PACKAGES, (word for word in last if word[:1].isupper()))
 
     def canonical(self, name: str) -> str:
         """The one spelling under which the catalogue knows `name`: `pytorch_lightning.Trainer` and its like."""
