@@ -110,20 +110,21 @@ class Neighbours:
 
     def own(self, package: str, file: str) -> bool:
         """Whether `package` is the project's own, as those see it who sort the imports of `file`."""
-        place = self.modules.locate(package, file)
-        path = place.path if place is not None else ""
-        content = self._contents.of(path)[1] if path.endswith(".py") else ""
-        self.relied.add(Relied(file, package, path, content))
+        path = self._looked_up(package, file)
         return bool(path) and self.modules.own(path, file)
 
     def shadowed(self, name: str, file: str) -> bool:
         """Whether `name`, of the standard library, is the project's own module where `file` imports it."""
         first = name.partition(".")[0]
-        place = self.modules.beside(first, file)
+        return bool(self._looked_up(first, file)) and self.modules.shadowed(first, file)
+
+    def _looked_up(self, name: str, file: str) -> str:
+        """The path of the module of the project that `name` means in `file`, empty for none; the look is relied on."""
+        place = self.modules.locate(name, file)
         path = place.path if place is not None else ""
         content = self._contents.of(path)[1] if path.endswith(".py") else ""
-        self.relied.add(Relied(file, first, path, content))
-        return bool(path) and self.modules.shadowed(first, file)
+        self.relied.add(Relied(file, name, path, content))
+        return path
 
     def data(self, path: str, file: str) -> list[Any]:
         """What the files of YAML, JSON and TOML hold that `file` may read by `path`, from where it lies or from the
