@@ -1902,3 +1902,88 @@ def test_what_an_attribute_or_an_arm_picks_is_in_sight(project, body, other, las
         ),
     )
     assert severity_of_the_loader(folder) == severity
+
+
+MAKERS = """
+import sys
+import torch
+import nets
+
+def init(kind, wide):
+    net = {made}
+    print(net.wide)
+    return net, kind
+
+def main():
+    torch.manual_seed(0)
+    net, _ = init(sys.argv[1], 3)
+    net = net.cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.ones(1, 3, 9, 9).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+TAKING = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__({takes}):
+        super().__init__()
+        self.wide = nn.Conv3d(3, 3, 3)
+
+class Stem(nn.Module):
+    def __init__(self, channels, strides, wide=3):
+        super().__init__()
+        self.wide = nn.Conv2d(channels, wide, 3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "takes", "counted"),
+    [
+        ("nets.__dict__[kind](wide=wide)", "self, wide", "1 × Conv3d"),
+        ("nets.__dict__['Net'](1, 2)", "self, wide, deep", "1 × Conv3d"),
+        ("getattr(nets, kind)(wide, 3)", "self, wide", "1 × Conv2d"),
+        ("getattr(nets, kind)(wide, 3)", "self, wide, deep, *, open", "1 × Conv2d"),
+        ("getattr(nets, kind)(wide, 3)", "self, wide, *rest", "1 × Conv2d, 1 × Conv3d"),
+        ("getattr(nets, kind)(wide=wide, deep=3)", "self, **rest", "1 × Conv3d"),
+        ("getattr(nets, kind)(*wide)", "self, wide, deep", "1 × Conv2d, 1 × Conv3d"),
+        ("getattr(nets, kind)(3, *wide)", "self", "1 × Conv2d, 1 × Conv3d"),
+        ("getattr(nets, kind)(3, 4, *wide)", "self", "1 × Conv2d"),
+        ("getattr(nets, kind)(**wide)", "self, wide, deep", "1 × Conv2d, 1 × Conv3d"),
+        ("getattr(nets, kind)(deep=3, **wide)", "self, wide, deep", "1 × Conv3d"),
+        ("getattr(nets, kind)(3, channels=3, strides=4)", "self, wide, strides, channels", "1 × Conv3d"),
+        ("getattr(nets, kind)(3, 4, wide=3, deep=9)", "self", ""),
+    ],
+)
+def test_what_does_not_take_what_a_call_passes_is_not_what_a_name_picks(project, made, takes, counted):
+    folder = project(main_DOT_py=MAKERS.format(made=made), nets_DOT_py=TAKING.format(takes=takes))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted
+
+
+INIT = "    def __init__(self, wide, deep):\n        self.wide = wide\n"
+
+
+@pytest.mark.parametrize(
+    ("net", "counted"),
+    [
+        (f"class Net:\n{INIT}", "1 × Conv2d"),
+        ("class Net(Base):\n", "1 × Conv2d, 1 × conv3d"),
+        ("@dataclass\nclass Net:\n    wide: int\n", "1 × Conv2d, 1 × conv3d"),
+        (f"class Net:\n    @Base.taking\n{INIT}", "1 × Conv2d, 1 × conv3d"),
+        (f"class Above:\n{INIT}\nclass Net(Above):\n", "1 × Conv2d"),
+    ],
+)
+def test_what_a_class_takes_is_known_where_its_constructor_says_so(project, net, counted):
+    folder = project(
+        main_DOT_py=MAKERS.format(made="getattr(nets, kind)(wide)"),
+        nets_DOT_py=f"from dataclasses import dataclass\nfrom elsewhere import Base\nfrom torch import nn\n\n{net}\n"
+        "    def forward(self, x):\n        return nn.functional.conv3d(x, x)\n\n"
+        "class Stem:\n    def __init__(self, wide):\n        self.wide = nn.Conv2d(3, wide, 3)\n",
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted

@@ -144,7 +144,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     is a generator, a context manager or a coroutine: a call alone runs nothing of it. `tests` are what constant
     arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
     defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
-    are defined. `required` parameters have no default, and `stars` are those of `*args` and `**kwargs`."""
+    are defined. `required` parameters have no default, the first `placed` ones may be passed by place, and `stars` are
+    those of `*args` and `**kwargs`."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -158,8 +159,9 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     tests: tuple[Test, ...] = ()
     defaults: dict[str, Any] = {}
     arms: dict[str, tuple[int, ...]] = {}
-    required: int = 0
+    required: Names = ()
     stars: str = ""
+    placed: int = 0
 
 
 class ClassSummary(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -229,6 +229,7 @@ class File:
             dict(self._arms(scope, walk)) if tests and walk.defined else {},
             required_of(node.args),
             "*" * (node.args.vararg is not None) + "**" * (node.args.kwarg is not None),
+            len(node.args.posonlyargs) + len(node.args.args),
         )
 
     def _arms(self, scope: Scope, walk: Extractor) -> Iterator[tuple[str, tuple[int, ...]]]:

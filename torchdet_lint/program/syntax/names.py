@@ -455,7 +455,7 @@ class Resolver(Registries):
             pattern = pattern_of(node.slice) if known is None else f"{re.escape(str(known[0]))}$"
             starred = [self._joined(star, self._spells(node.slice, scope)) for star in self.scopes.stars]
             return [*self._any_of(pattern, scope, depth), *starred]
-        if isinstance(node.value, ast.Attribute) and node.value.attr == "_modules":
+        if isinstance(node.value, ast.Attribute) and node.value.attr in ("_modules", "__dict__"):
             owners = self.resolve(node.value.value, scope, depth - 1)
             return [self._joined(name, self._spells(node.slice, scope)) for name in owners]
         value = followed(node.value, scope)

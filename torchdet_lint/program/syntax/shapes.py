@@ -394,10 +394,11 @@ def parameters_of(args: ast.arguments) -> list[ast.arg]:
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *stars]
 
 
-def required_of(args: ast.arguments) -> int:
-    """How many parameters of a function have no default."""
-    by_name = sum(default is None for default in args.kw_defaults)
-    return len(args.posonlyargs) + len(args.args) - len(args.defaults) + by_name
+def required_of(args: ast.arguments) -> tuple[str, ...]:
+    """The parameters of a function that have no default."""
+    by_place = [*args.posonlyargs, *args.args]
+    by_name = (one for one, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None)
+    return tuple(one.arg for one in (*by_place[: len(by_place) - len(args.defaults)], *by_name))
 
 
 def configuration_of(node: ast.Call) -> ast.expr | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
-from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.effects import ITEM, STARTED, TOKEN, Node, Referent
+from torchdet_lint.program.events import ANY, MODULE
+from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out
 
 if TYPE_CHECKING:
@@ -47,9 +48,14 @@ class Narrowing:
             return ()
         given: set[Referent] = set()
         left_out: set[Referent] = set()
-        for callee in self.lookup.evaluate(function, node.file, node.owner, node.name):
+        events = [*mine, *others]
+        callees = dict.fromkeys(self.lookup.evaluate(function, node.file, node.owner, node.name), function)
+        fit = fitting(self.lookup, callees, events)
+        for callee in callees:
             every = set(self.lookup.follow([callee], ["()"]))
-            some = every & self._given_by(callee, [*mine, *others], in_caller or _constants_of(node), hops - 1, every)
+            some: set[Referent] = set()
+            if callee in fit:
+                some = every & self._given_by(callee, events, in_caller or _constants_of(node), hops - 1, every)
             given |= some
             left_out |= every - some
         if left_out <= given:
@@ -69,7 +75,7 @@ class Narrowing:
     ) -> set[Referent]:
         """What of all that `callee` gives, `every`, it gives to one of the calls `events`."""
         body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
-        if body is None or not body.tests:
+        if body is None or not (body.tests or any(map(_is_picked, body.returns))):
             return every
         known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in body.returns)
         if all(every.isdisjoint(referents) for referents in known):
@@ -111,6 +117,12 @@ class Narrowing:
                 for called in event.names if event.kind == "call" else ():
                     known.setdefault(called, []).append(event)
         return known
+
+
+def _is_picked(name: str) -> bool:
+    """Whether a name stands for what a call gives of something that the run picks."""
+    function, paren, _ = name.partition("()")
+    return bool(paren) and (ANY in function or ITEM in function)
 
 
 def _constants_of(node: Node) -> Callable[[Argument], Any]:

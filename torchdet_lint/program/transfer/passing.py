@@ -28,20 +28,6 @@ def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, A
     return dict(zip(parameters_of(referent, body), event.positional, strict=False)) | event.keywords
 
 
-def accepts(referent: Referent, body: Body, event: Event) -> bool:
-    """Whether a function can be called with the arguments of `event`; a decorator may change what it takes."""
-    if body.decorators:
-        return True
-    taken = parameters_of(referent, body)
-    required = body.required - (len(body.parameters) - len(taken))
-    keywords = [name for name in event.keywords if name != "**"]
-    return (
-        (body.stars in ("*", "***") or len(event.positional) <= len(taken))
-        and ("**" in body.stars or all(name in taken for name in keywords))
-        and (event.opaque or len(event.positional) + len(keywords) >= required)
-    )
-
-
 def passed_constant(parameter: str, arguments: Mapping[str, Argument], event: Event, body: Body) -> Any:
     """The constant that the call `event` passes for a parameter of a function with this `body`, by its `arguments`, or
     leaves to the default; else `UNKNOWN`."""

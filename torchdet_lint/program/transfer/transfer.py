@@ -10,11 +10,11 @@ from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER,
 from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
+from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import (
-    accepts,
     at_call,
     bound_arguments,
     constants,
@@ -191,8 +191,7 @@ class Transfer(Recorder):
         for name in event.names:
             for referent in self.stands_for(name):
                 found.setdefault(referent, name)
-        if len(found) > 1:
-            found = {referent: name for referent, name in found.items() if self._fits(referent, event)} or found
+        found = fitting(self.lookup, found, [event])
         for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
             name = found[referent]
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
@@ -204,17 +203,6 @@ class Transfer(Recorder):
         self.event = event
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
-
-    def _fits(self, referent: Referent, event: Event) -> bool:
-        """Whether a call may be of `referent`, one of several: whether that takes what is passed. Who calls methods of
-        the language itself, such as `__getitem__`, passes what they take."""
-        called = [referent]
-        if referent.kind == "class":
-            called = self.lookup.class_attribute(referent._replace(kind="instance"), "__init__")
-        elif referent.kind != "function" or referent.name.endswith("__"):
-            return True
-        bodies = ((one, self.files.summary(one.file).body(one.name)) for one in called if one.kind == "function")
-        return all(body is None or accepts(one, body, event) for one, body in bodies)
 
     def _is_of_its_own(self, event: Event) -> bool:
         """Whether a method is called of a parameter that was given a generator, or of an attribute that keeps one, for
