@@ -1987,3 +1987,38 @@ def test_what_a_class_takes_is_known_where_its_constructor_says_so(project, net,
     )
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert finding.message.partition("without it: ")[2] == counted
+
+
+@pytest.mark.parametrize(
+    ("picked", "count"),
+    [
+        ('importlib.import_module(f"models.{kind}.{name}").get_net', 2),
+        ('importlib.import_module("models." + kind + "." + name).get_net', 2),
+        ('importlib.import_module("models.{}.{}".format(kind, name)).get_net', 2),
+        ('importlib.import_module(".".join(["models", kind, name])).get_net', 2),
+        ('importlib.import_module(".".join(("models", *kind))).get_net', 0),
+        ('importlib.import_module(f"models.{kind}.{name}_net").get_net', 1),
+        ('importlib.import_module(f"models.{kind}_{name}.small").get_net', 1),
+        ('importlib.import_module(f"models.{kind}.small").get_net', 1),
+        ('getattr(importlib.import_module(f"models.{kind}.{name}"), name)', 2),
+        ('importlib.import_module(f"models.{kind}.{name}.inner").get_net', 0),
+        ('importlib.import_module(f"models.{kind}.{name}.{kind}").get_net', 0),
+        ('importlib.import_module(f"{kind}.{name}").get_net', 0),
+        ('importlib.import_module(f"models-{kind}.{name}").get_net', 0),
+        ('importlib.import_module(kind.join(["models", name])).get_net', 0),
+    ],
+)
+def test_a_name_with_several_gaps_picks_a_module_of_whichever_package(project, picked, count):
+    net = "import torch\nfrom torch.nn import Conv2d\n\ndef get_net(size):\n    return torch.nn.Conv2d(3, size, 3)\n"
+    net += "\nclass Net(Conv2d):\n    def __init__(self, size):\n        super().__init__(3, size, 3)\n"
+    made = SPELLS.replace("import sys", "import importlib, sys").replace("from models import build\n", "")
+    made = made.replace("name = sys", "kind = sys.argv[2]\n    name = sys")
+    folder = project(main_DOT_py=made.format(made=f"{picked}(3)"))
+    for package, module in (("plain_nets", "small"), ("deep", "large_net")):
+        (folder / "models" / package).mkdir(parents=True)
+        (folder / "models" / package / f"{module}.py").write_text(net)
+    (folder / "models" / "deep" / "__init__.py").write_text("")
+    (folder / "models" / "beside.py").write_text("")
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.severity == ("error" if count else "warning")
+    assert finding.message.partition("without it: ")[2] == (f"{count} × Conv2d" if count else "")

@@ -24,6 +24,7 @@ _FAMILY = 40
 _CALLED = ("class", "function")
 _TAKES = (["get"], ["build"])
 # A name with a module that is picked at run time: its package, what its name begins and ends with, and what follows.
+_PARTS = lazy(r"\[\w*\*\w*\]")
 _PICKED = lazy(r"(\.*(?:\w+\.)*\w+|)\.\[(\w*)\*(\w*)\](.*)")
 
 
@@ -143,7 +144,8 @@ class Lookup:
         picked = _PICKED.match(name) if ANY in name else None
         if picked is not None:
             package, begins, ends, rest = picked.groups()
-            return self.follow(self._modules(package, file, begins, ends), TOKEN.findall(rest), level)
+            tokens = TOKEN.findall(rest)
+            return self.follow(self._modules(package, file, begins, ends, *tokens[:1]), tokens, level)
         plain, paren, after = name.partition("()")
         if (
             plain.partition(".")[0] in self.library.roots
@@ -203,12 +205,19 @@ class Lookup:
         for place, token in enumerate(tokens):
             following: list[Referent] = []
             for referent in current:
-                if token == ITEM:
+                if _PARTS.fullmatch(token):
+                    following.extend(self._deeper(referent, token, *tokens[place + 1 : place + 2]))
+                elif token == ITEM:
                     following.append(referent if _is_held(referent) else Referent("item"))
                 elif token == LOADED:
                     following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
                 elif token == "()":
                     following.extend(self._called(referent, level))
+                elif token == "*" and len(current) > 1:
+                    # Of modules that a name picks, what they define rather than what they import.
+                    held = self._attribute(referent, token, level)
+                    own = [one for one in held if one.kind == "class" and one.file == referent.file]
+                    following.extend(own or held)
                 else:
                     following.extend(self._attribute(referent, token, level))
             if token == "*" and len(current) > 1:
@@ -219,24 +228,33 @@ class Lookup:
             current = list(dict.fromkeys(following))[:REFERENTS]
         return current
 
-    def _modules(self, package: str, file: str, begins: str, ends: str) -> list[Referent]:
+    def _modules(self, package: str, file: str, begins: str, ends: str, then: str = "") -> list[Referent]:
         """The modules of the package `package` whose names begin and end so: where an import of it in `file` leads, or
-        in a folder around `file`; of its own folder, if the package has no name."""
+        in a folder around `file`; of its own folder, if the package has no name. `then` is as in `_within`."""
         base = os.path.dirname(file)
         if not package:
-            return self._within(base, begins, ends)
+            return self._within(base, begins, ends, then)
         place = self.files.locate(package, file)
         folders = [place.path.removesuffix(f"{os.sep}__init__.py")] if place is not None and not place.rest else []
         while base.startswith(self.files.modules.root):
             folders.append(os.path.join(base, *package.split(".")))
             base = os.path.dirname(base)
         for folder in folders:
-            if found := self._within(folder, begins, ends):
+            if found := self._within(folder, begins, ends, then):
                 return found
         return []
 
-    def _within(self, folder: str, begins: str = "", ends: str = "") -> list[Referent]:
-        """The modules in a folder whose names begin and end so, packages among them."""
+    def _deeper(self, referent: Referent, token: str, then: str = "") -> list[Referent]:
+        """The modules of a package, `referent`, that a part of a name, `[*_net]`, leaves open; `then` is as in
+        `_within`."""
+        begins, _, ends = token[1:-1].partition(ANY)
+        folder = referent.file.removesuffix(f"{os.sep}__init__.py")
+        is_package = referent.kind == "module" and not folder.endswith(".py")
+        return self._within(folder, begins, ends, then) if is_package else []
+
+    def _within(self, folder: str, begins: str = "", ends: str = "", then: str = "") -> list[Referent]:
+        """The modules in a folder whose names begin and end so, packages among them; plain folders too, from which the
+        name `then` takes a module."""
         found: list[Referent] = []
         for entry in sorted(self.files.modules.listing(folder)):
             name = entry.removesuffix(".py").removesuffix("/")
@@ -247,6 +265,8 @@ class Lookup:
                 found.append(Referent("module", path))
             elif "__init__.py" in self.files.modules.listing(path):
                 found.append(Referent("module", os.path.join(path, "__init__.py")))
+            elif _PARTS.fullmatch(then) or f"{then}.py" in self.files.modules.listing(path):
+                found.append(Referent("module", path))
         return found
 
     def _submodules(self, referent: Referent) -> list[Referent]:

@@ -28,8 +28,8 @@ _COMPLAINS = frozenset({"critical", "error", "exception", "fatal", "info", "prin
 # What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
 _STARTED = ("__main__", "__mp_main__")
 _SPECIAL = lazy(r"__\w+__")
-# The pattern of the name of a module: its package, what it begins with, what nobody knows, and what it ends with.
-_MODULE = lazy(r"((?:\w+\\\.)*\w+\\\.|\\\.)(\w*)\.\*(\w*)\$*")
+# The pattern of a part of the name of a module: what it begins with, what nobody knows, and what it ends with.
+_PART = lazy(r"(\w*)\.\*(?:\w*\.\*)*(\w*)")
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -122,7 +122,8 @@ def _holds_in_evaluation(test: ast.expr) -> bool:
 
 
 def pattern_of(node: ast.expr) -> str:
-    """A regular expression of the texts that `node` may be: an f-string, a sum, a format; anything if it is unknown."""
+    """A regular expression of the texts that `node` may be: an f-string, a sum, a format, parts that are joined;
+    anything if it is unknown."""
     if isinstance(node, ast.Constant):
         return re.escape(str(node.value))
     if isinstance(node, ast.JoinedStr):
@@ -134,6 +135,10 @@ def pattern_of(node: ast.expr) -> str:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         template = node.func.value.value if isinstance(node.func.value, ast.Constant) else "{}"
         return ".*".join(map(re.escape, re.split(r"\{[^{}]*\}", str(template))))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
+        joint, parts = node.func.value, node.args[0] if node.args else None
+        if isinstance(joint, ast.Constant) and isinstance(parts, (ast.List, ast.Tuple)):
+            return re.escape(str(joint.value)).join(map(pattern_of, parts.elts))
     return ".*"
 
 
@@ -182,12 +187,15 @@ def beginning(node: ast.expr) -> str:
 
 def modules_of(text: ast.expr) -> str:
     """The modules of which a text picks one at run time: `models.[*]` of `"models." + name`, `f"models.{name}"` and
-    `"models.{}".format(name)`, `models.[*_net]` of `f"models.{name}_net"`, `.[*]` of `"." + name`."""
-    spelled = _MODULE.fullmatch(pattern_of(text))
-    if spelled is None:
+    `"models.{}".format(name)`, `models.[*_net]` of `f"models.{name}_net"`, `.[*]` of `"." + name`, `models.[*].[*]` of
+    `f"models.{kind}.{name}"`."""
+    first, *parts = pattern_of(text).replace("$", "").split(r"\.")
+    gaps = [_PART.fullmatch(part) for part in parts]
+    names = [first, *(part for part, gap in zip(parts, gaps, strict=True) if gap is None)]
+    if not any(gaps) or not all(name.isidentifier() or not name for name in names):
         return ""
-    package, begins, ends = spelled.groups()
-    return f"{package.replace(chr(92), '')}[{begins}{ANY}{ends}]"
+    spelled = (f"[{gap[1]}{ANY}{gap[2]}]" if gap else part for part, gap in zip(parts, gaps, strict=True))
+    return ".".join((first, *spelled))
 
 
 def is_off(node: ast.Call) -> bool:
