@@ -17,6 +17,7 @@ import torch.utils.data
 import torchfacts
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchdet_lint import api
 from torchdet_lint.catalogue import loading
 
 FACTS = loading.load().facts
@@ -577,3 +578,13 @@ def test_a_random_graph_draws_where_it_gets_no_seed(row):
         assert [library for library, state in before.items() if state != after[library]] == [row.library], name
         tried += 1
     assert tried
+
+
+def test_what_takes_no_seed_is_told_to_raise():
+    calls = [f"{name}(7)" for row in FACTS.seeds if row.entropy for name in row.names if "torch" in row.seeds]
+    assert calls
+    for call in calls:
+        with pytest.raises(TypeError):
+            find(call.removesuffix("(7)"))(7)
+        (one,) = api.lint_source(f"import torch\n{call}\n", select=["TDL105"])
+        assert one.message.startswith(f"`{call}` raises a TypeError")

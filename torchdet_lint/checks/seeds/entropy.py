@@ -46,6 +46,13 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         reported.add(call.node)
         option = _without(module, call.node) if not row.variant else ""
         details = {"call": module.code(call.node.func), "option": option}
+        if row.give and call.node.args and not any(arg.star for arg in call.node.args):
+            written = module.code(call.node)
+            changes = _with_its_seed(module, call, row)
+            yield Violation(
+                call.node, {**details, "written": written}, "refused", changes=changes, applicability="unsafe"
+            )
+            continue
         changes, safe = _reseeded(module, call, row)
         if option:
             yield Violation(call.node, details, "optional", "note", changes=changes, applicability="unsafe")
@@ -214,6 +221,16 @@ def _reseeded(module: Module, call: Call, row: Row) -> tuple[tuple[Change, ...],
     if len(args) == 1 and not args[0].star and args[0].keyword is None:
         return (*needs, Replace(args[0].value, seed)), safe
     return (*needs, SetArgument(call.node, row.when[0].argument, seed)), safe
+
+
+def _with_its_seed(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
+    """The call that takes the seed in place of one that takes none, as `torch.seed(7)`."""
+    if len(call.node.args) != 1 or not isinstance(module.parent(call.node), cst.Expr):
+        return ()
+    function = row.give["function"]
+    if "{torch}" in function:
+        return (NeedImport("torch"), Replace(call.node.func, function))
+    return (Replace(call.node.func, f"{module.code(call.node.func).rpartition('.')[0]}.{function}"),)
 
 
 def _generator(call: Call) -> str:
