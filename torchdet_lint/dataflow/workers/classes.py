@@ -199,11 +199,13 @@ class Classes:
     def dotted(self, node: ast.expr, file: File) -> str:
         """The canonical dotted name of an expression in `file`; empty where it is none."""
         root, dot, rest = dotted_name(node).partition(".")
+        if not root:
+            return self.module.library.canonical(_of_import_call(node))
         whole = root if root in file.definitions else file.imports.get(root, "")
         if not whole:
             own = root == "self" or root in file.values or below(root, self.facts.quiet)
             whole = self._taken_whole(root, file) if file.stars and not own else root
-        return self.module.library.canonical(f"{whole}{dot}{rest}") if root else ""
+        return self.module.library.canonical(f"{whole}{dot}{rest}")
 
     def _taken_whole(self, root: str, file: File, depth: int = 0) -> str:
         """What `root` means in a module that `file` takes whole and that imports it; `root` where none does."""
@@ -363,3 +365,16 @@ def outside_name(attribute: str, class_: str) -> str:
     is mangled there."""
     private = attribute.startswith("__") and not attribute.endswith("__")
     return f"_{class_.lstrip('_')}{attribute}" if private else attribute
+
+
+def _of_import_call(node: ast.expr) -> str:
+    """`a.b.c` for `__import__("a").b.c` or `import_module("a.b").c`; the empty string for anything else."""
+    if isinstance(node, ast.Attribute):
+        owner = _of_import_call(node.value)
+        return f"{owner}.{node.attr}" if owner else ""
+    match node:
+        case ast.Call(func=ast.Name(id="__import__"), args=[ast.Constant(value=str(name))]):
+            return name.partition(".")[0]
+        case ast.Call(func=function, args=[ast.Constant(value=str(name))]):
+            return name if dotted_name(function).rpartition(".")[2] == "import_module" else ""
+    return ""
