@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -57,10 +58,12 @@ class Parameters:
         """What the parameter `node` of the function `home` is given."""
         found = self._declared(node, home)
         function = home.node
-        if not isinstance(function, cst.FunctionDef) or found.gradient == "yes" or home.outer is None:
+        if not isinstance(function, cst.FunctionDef) or home.outer is None:
             return found
         if home.outer is not self.module.scope:
             return self._of_method(node, function, home.outer, found)
+        if found.gradient == "yes":
+            return found
         open_ = found.what == "unknown" or (found.is_tensor and found.gradient == "unknown")
         passed = self._passed(node, function) if open_ else None
         if passed is None or not passed.is_tensor:
@@ -78,7 +81,7 @@ class Parameters:
         self, node: cst.Param, function: cst.FunctionDef, outer: Scope, found: AbstractValue
     ) -> AbstractValue:
         """What the parameter of a layer's method is, of which `found` is known: a tensor with a gradient where all
-        methods of the class that call it through `self` pass one."""
+        methods of the class that call it through `self` pass one, and one without where all of the file pass such."""
         class_ = self.module.classes.get(outer)
         name = function.name.value
         if found.is_integral or class_ is None or name.startswith("__") or f"self.{name}(" not in self.module.text:
@@ -86,10 +89,13 @@ class Parameters:
         if not self.gradients.is_layer(class_) or self._static(function):
             return found
         parameters = positional(function)
-        passed = self._joined(node, list(self._calls_of_self(name, class_)), parameters[1:])
-        if passed is None or not passed.is_tensor or passed.gradient != "yes":
+        calls = list(self._calls_of_self(name, class_))
+        passed = self._joined(node, calls, parameters[1:])
+        if passed is None or not passed.is_tensor or passed.gradient == "unknown":
             return found
-        return replace(found, gradient="yes") if found.is_tensor else passed
+        if passed.gradient == "no" and len(re.findall(rf"\.{name}\b", self.module.text)) != len(calls):
+            return found
+        return replace(found, gradient=passed.gradient) if found.is_tensor else passed
 
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
