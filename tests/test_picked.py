@@ -2022,3 +2022,186 @@ def test_a_name_with_several_gaps_picks_a_module_of_whichever_package(project, p
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert finding.severity == ("error" if count else "warning")
     assert finding.message.partition("without it: ")[2] == (f"{count} × Conv2d" if count else "")
+
+
+OPTIONS = """
+import argparse
+import torch
+from nets import create
+
+KINDS = ("wide", "plain")
+
+{extra}
+def parsed():
+    parser = argparse.ArgumentParser()
+    parser.add_argument({option})
+    args = parser.parse_args()
+    {then}
+    return args
+
+def main():
+    torch.manual_seed(0)
+    args = parsed()
+    net = {made}.cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.ones(1, 3, 9, 9).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+FACTORY = """
+import torch
+from torch import nn
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(3, 3, 3)
+
+    def forward(self, x):
+        return nn.functional.conv3d(x, x)
+
+def create(args):
+    kind = args.net
+    if kind == "wide":
+        net = nn.Conv2d(3, 3, 3)
+    elif kind == "plain":
+        net = nn.Linear(3, 3)
+    elif kind in ("deep", "deeper"):
+        net = Deep()
+    return net
+
+def hand(options):
+    return create(options)
+
+class Maker:
+    def __init__(self, args):
+        self.net = Deep() if args.net == "deep" else nn.Conv2d(3, 3, 3)
+"""
+WIDE, ALL = "1 × Conv2d", "1 × Conv2d, 1 × Conv3d, 1 × conv3d"
+
+
+@pytest.mark.parametrize(
+    ("option", "counted"),
+    [
+        ('"--net", choices=("wide", "plain")', WIDE),
+        ('"--net", choices=["wide", "plain"], default="wide", type=str', WIDE),
+        ('"-n", "--net", choices={"wide", "plain"}, required=True', WIDE),
+        ('"net", choices=("wide", "plain")', WIDE),
+        ('"--kind-of", dest="net", choices=("wide", "plain")', WIDE),
+        ('"--net", choices=KINDS', WIDE),
+        ('"--net", choices=("plain",)', ""),
+        ('"--net", choices=("wide", "plain"), default="deep"', ALL),
+        ('"--net", choices=("wide", "deep")', ALL),
+        ('"--net", choices=("wide", "plain"), default=KINDS[0]', ALL),
+        ('"--net", choices=("wide", *KINDS)', ALL),
+        ('"--net", choices=list(KINDS)', ALL),
+        ('"--net", choices=("wide", "plain"), nargs="+"', ALL),
+        ('"--net", choices=("wide", "plain"), action=unknown', ALL),
+        ('"--net", **{"choices": ("wide", "plain")}', ALL),
+        ('"--net"', ALL),
+        ('"--kind", choices=("wide", "plain")', ALL),
+        ('"--kind", dest=KINDS[0], choices=("wide", "plain")', ALL),
+    ],
+)
+def test_what_the_choices_of_an_option_leave_out_is_not_counted(project, option, counted):
+    program = OPTIONS.format(extra="", option=option, then="args.out = 'here'", made="create(args)")
+    folder = project(main_DOT_py=program, nets_DOT_py=FACTORY)
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted
+    assert finding.severity == ("error" if counted else "warning")
+
+
+CHOICES = '"--net", choices=("wide", "plain")'
+KNOWN = "def known():\n    options, rest = argparse.ArgumentParser().parse_known_args()\n    return options\n\n"
+OTHER = "def other():\n    return argparse.ArgumentParser()\n\n"
+TWICE = "argparse.ArgumentParser().add_argument('--net', {})\n"
+
+
+@pytest.mark.parametrize(
+    ("extra", "then", "made", "counted"),
+    [
+        ("", "", "hand(args)", WIDE),
+        ("", "", "hand(options=parsed())", WIDE),
+        ("", "", "create(argparse.ArgumentParser().parse_args())", WIDE),
+        (OTHER, "", "create(other().parse_args())", WIDE),
+        ("", "", "Maker(args).net", WIDE),
+        ("", "", "(Deep() if args.net == 'deep' else torch.nn.Conv2d(3, 3, 3))", WIDE),
+        (TWICE.format("choices=['plain', 'none']"), "", "create(args)", WIDE),
+        (TWICE.format("default='wide'"), "", "create(args)", ALL),
+        ("", "args.net = input()", "create(args)", ALL),
+        ("", "setattr(args, input(), 'deep')", "create(args)", ALL),
+        ("", "vars(args).update(kind='deep')", "create(args)", ALL),
+        ("", "known = vars(args)", "create(args)", ALL),
+        ("", "args.__dict__.update(kind='deep')", "create(args)", ALL),
+        ("", "parser.set_defaults(net='deep')", "create(args)", ALL),
+        ("", "parser.parse_args(namespace=unknown())", "create(args)", ALL),
+        ("", "", "create(unknown())", ALL),
+        ("", "", "create(unknown(args))", ALL),
+        ("", "return argparse.Namespace()", "create(args)", ALL),
+        ("", "print(vars(args)); setattr(args, 'out', 3)", "create(args)", WIDE),
+    ],
+)
+def test_an_option_is_what_its_choices_say_where_nothing_else_gives_it_a_value(project, extra, then, made, counted):
+    program = OPTIONS.format(extra=extra, option=CHOICES, then=then, made=made)
+    folder = project(
+        main_DOT_py=program.replace("import create", "import Deep, Maker, create, hand"),
+        nets_DOT_py=FACTORY.replace("return nn.functional.conv3d(x, x)", "return x"),
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted.removesuffix(", 1 × conv3d")
+
+
+SCRIPT = """
+import argparse
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--net", choices=("wide", "plain"))
+args = parser.parse_args()
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(3, 3, 3)
+
+class Flat(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(3, 3, 3)
+
+def make():
+    if args.net == "flat":
+        return Flat()
+    return nn.Conv2d(3, 3, 3)
+
+torch.manual_seed(0)
+if {test}:
+    net = {made}
+else:
+    net = make()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.cuda()(torch.ones(1, 3, 9, 9).cuda()).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "made", "counted"),
+    [
+        ("args.net == 'deeper'", "Deep()", "1 × Conv2d"),
+        ("args.net in ['deep', 'deeper']", "Deep()", "1 × Conv2d"),
+        ("args.net != 'deeper'", "nn.Embedding(3, 3)", "1 × Embedding"),
+        ("args.net == 'plain'", "Deep()", "1 × Conv2d, 1 × Conv3d"),
+        ("args.deep", "Deep()", "1 × Conv2d, 1 × Conv3d"),
+        (f"args.net in {[*map(str, range(40)), 'wide']}", "Deep()", "1 × Conv2d, 1 × Conv3d"),
+        (f"args.net in {[*map(str, range(300)), 'wide']}", "Deep()", "1 × Conv2d, 1 × Conv3d"),
+        ("args.net == []", "Deep()", "1 × Conv2d, 1 × Conv3d"),
+    ],
+)
+def test_a_script_runs_no_branch_that_its_choices_leave_out(project, test, made, counted):
+    folder = project(main_DOT_py=SCRIPT.format(test=test, made=made))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted

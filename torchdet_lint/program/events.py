@@ -108,12 +108,13 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """A condition on a parameter, or on an attribute of `self` (`self.train`): that it is true (`kind` `true`), equal
-    to `value` (`equal`), one of it (`among`), a text with it (`holds`), or less or greater (`COMPARED`); the arms of
-    `if`s that do not run where it holds, and where it does not (0: none). One of a kind of `INDIRECT` is not asked
-    here, but given to another function, which may ask: `passed` where it is off by default or goes to the constructor
-    above, else `handed`. Of a `device` something is put on it: no arm depends on it. Of an `own` one methods are
-    called, or those of a global generator that stands in for it."""
+    """A condition on a parameter, on an attribute of `self` (`self.train`), or on an option of the command line, by the
+    parameter that holds it (`args.model`) or by the name of what does (`@.parsed().model`): that it is true (`kind`
+    `true`), equal to `value` (`equal`), one of it (`among`), a text with it (`holds`), or less or greater (`COMPARED`);
+    the arms of `if`s that do not run where it holds, and where it does not (0: none). One of a kind of `INDIRECT` is
+    not asked here, but given to another function, which may ask: `passed` where it is off by default or goes to the
+    constructor above, else `handed`. Of a `device` something is put on it: no arm depends on it. Of an `own` one
+    methods are called, or those of a global generator that stands in for it."""
 
     parameter: str
     kind: str
@@ -122,7 +123,10 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     dead_otherwise: int = 0
 
     def rules_out(self, value: Any) -> int:
-        """The arm that does not run where the parameter is `value`, or 0."""
+        """The arm that does not run where the parameter is `value`, or one of several, or 0."""
+        if isinstance(value, tuple):
+            arms = {self.rules_out(one) for one in value}
+            return arms.pop() if len(arms) == 1 else 0
         if self.kind == "true":
             holds = bool(value)
         elif self.kind == "equal":
@@ -189,3 +193,4 @@ class Memo(msgspec.Struct, array_like=True):
     registered: tuple[tuple[str, str], ...] | None = None
     settings: dict[str, Argument | None] = {}
     assigned: dict[str, int] | None = None
+    options: dict[str, tuple[Any, ...]] | None = None

@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import assigned
+from torchdet_lint.prefilter.choices import options_of
 from torchdet_lint.program.events import MODULE, Argument, Body, ClassSummary, Memo, Names
 from torchdet_lint.program.syntax.file import File
-from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.hollow import Hollow, parsed_body
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.vocabulary import Vocabulary
 
 _CAPACITY = 1_000_000
+# What gives options other values than a command line does.
+_SETS_ASIDE = lazy(r"\bset_defaults\b|\bnamespace\s*=")
 _STAR = lazy(r"import[\s\\]*\*")
 
 
@@ -147,6 +150,17 @@ class Summary:
         if self.memo.defined is None:
             self.memo.defined = self._file.defined()
         return self.memo.defined
+
+    @property
+    def options(self) -> dict[str, tuple[Any, ...]]:
+        """What the options of the file's command line may be, as `options_of` has them; nothing where none has choices,
+        or defaults are set aside."""
+        if self.memo.options is None:
+            self.grown = True
+            text = self._written()
+            some = "choices" in text and "add_argument" in text and _SETS_ASIDE.search(text) is None
+            self.memo.options = options_of(parsed_body(text)) if some else {}
+        return self.memo.options
 
     @property
     def stars(self) -> Names:

@@ -156,21 +156,23 @@ def _flags(names: Resolver) -> set[str]:
     return {flag.replace("-", "_") for call in calls for flag in _FLAG.findall(call.partition("help")[0])}
 
 
-def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: int = _DEEP) -> Iterator[Test]:
-    """What `test` asks of parameters that keep their values, and of attributes of `self`: `dead` is the arm that does
-    not run where it holds."""
+def tested(
+    test: ast.expr, names: Resolver, scope: Scope, dead: int, dead_otherwise: int, depth: int = _DEEP
+) -> Iterator[Test]:
+    """What `test` asks of parameters that keep their values, of attributes of `self`, and of options: `dead` is the arm
+    that does not run where it holds."""
     if isinstance(test, ast.Name) and depth > 0 and (made := _made_up(test, scope)) is not None:
-        yield from tested(made, scope, dead, dead_otherwise, depth - 1)
+        yield from tested(made, names, scope, dead, dead_otherwise, depth - 1)
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from tested(test.operand, scope, dead_otherwise, dead, depth)
+        yield from tested(test.operand, names, scope, dead_otherwise, dead, depth)
     elif isinstance(test, ast.BoolOp):
         both = isinstance(test.op, ast.And)
         for value in test.values:
-            yield from tested(value, scope, 0 if both else dead, dead_otherwise if both else 0, depth)
+            yield from tested(value, names, scope, 0 if both else dead, dead_otherwise if both else 0, depth)
     elif isinstance(test, (ast.Name, ast.Attribute)):
         if (asked := _asked(test, scope)) and (dead or dead_otherwise):
             yield Test(asked, "true", None, dead, dead_otherwise)
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (asked := _asked(test.left, scope)):
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (asked := _compares(test, names, scope)):
         known = constant(test.comparators[0], scope)
         told = _compared(test.ops[0], known[0]) if known is not None else None
         if told is not None:
@@ -181,6 +183,38 @@ def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: 
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
             arms = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
             yield Test(asked, "holds", part.value, *arms)
+
+
+def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> str:
+    """What a comparison asks: a parameter, an attribute of `self`, or an option that it compares with texts."""
+    if asked := _asked(test.left, scope):
+        return asked
+    other = test.comparators[0]
+    parts = other.elts if isinstance(other, (ast.List, ast.Tuple)) else [other]
+    texts = bool(parts) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in parts)
+    return _option(test.left, names, scope) if texts else ""
+
+
+def is_of_call(test: Test) -> bool:
+    """Whether a test asks for an option of what a call gives."""
+    return "()" in test.parameter
+
+
+def _option(node: ast.expr, names: Resolver, scope: Scope) -> str:
+    """`args.model`, by a name of its own too, where `args` is a parameter that is given no other value; or
+    `@.parsed().model` where it stands for what a call gives; or nothing."""
+    if isinstance(node, ast.Name):
+        bounds = scope.bindings.get(node.id, ())
+        value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
+        node = value if value is not None and node.id not in scope.lent else node
+    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+        return ""
+    holder = node.value.id
+    if holder in scope.bindings and _is_constant(holder, scope):
+        own = parameters_of(scope.node.args)[0].arg if scope.first else ""
+        return f"{holder}.{node.attr}" if holder != own else ""
+    found = names.resolve(node.value, scope)
+    return f"{found[0]}.{node.attr}" if len(found) == 1 and found[0].endswith("()") else ""
 
 
 def _made_up(node: ast.Name, scope: Scope) -> ast.expr | None:

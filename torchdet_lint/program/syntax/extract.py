@@ -14,6 +14,7 @@ from torchdet_lint.program.events import CUDNN, FAILS, GUARD, MODELS, OWN, Argum
 from torchdet_lint.program.syntax.conditions import (
     decided,
     device_asked,
+    is_of_call,
     on_by_default,
     passed_on,
     stood_in_for,
@@ -150,7 +151,7 @@ class Extractor(Expressions):
     def _split(self, node: ast.IfExp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The values of `a if flag else b` with their arms, where `flag` is asked of a parameter."""
         arm = self.arms + 1
-        asked = list(tested(node.test, self.scope, -arm, arm))
+        asked = list(tested(node.test, self.names, self.scope, -arm, arm))
         if not asked:
             return [(node, ())]
         self.arms = arm
@@ -295,7 +296,7 @@ class Extractor(Expressions):
             split = [(one, (arm,))]
             if not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
                 return []
-        asked = list(tested(test, self.scope, -arm, arm)) if self.scope.kind == "function" else []
+        asked = list(tested(test, self.names, self.scope, -arm, arm)) if self.scope.kind == "function" else []
         if not asked or not any(self._matters(inner) for part, _ in split for inner in walk(part)):
             return []
         self.arms = arm
@@ -309,7 +310,7 @@ class Extractor(Expressions):
         for place, part in enumerate(node.values):
             split.append((part, arms))
             arm = self.arms + 1
-            asked = list(tested(part, self.scope, -arm, arm)) if self.scope.kind == "function" else []
+            asked = list(tested(part, self.names, self.scope, -arm, arm)) if self.scope.kind == "function" else []
             if asked and any(self._matters(inner) for rest in node.values[place + 1 :] for inner in walk(rest)):
                 self.arms = arm
                 self.asked_inside.extend(asked)
@@ -330,7 +331,7 @@ class Extractor(Expressions):
         for part in test.values:
             self.expression(part, branch)
             arm = self.arms + 1
-            asked = list(tested(part, self.scope, -arm, arm))
+            asked = list(tested(part, self.names, self.scope, -arm, arm))
             if asked:
                 self.arms = arm
                 self.tests.extend(asked)
@@ -351,8 +352,8 @@ class Extractor(Expressions):
                 self.condition(node.test, branch)
                 if not guards:
                     arm = self._arm(node)
-                    if self.scope.kind == "function":
-                        self.tests.extend(tested(node.test, self.scope, -arm, arm))
+                    asked = tested(node.test, self.names, self.scope, -arm, arm)
+                    self.tests.extend(one for one in asked if self.scope.kind == "function" or is_of_call(one))
                 self.block(node.body, branch if holds else (*branch, arm))
                 self.trained -= 0 if guards else trained
                 if (needed := fails_without(node)) is not None:

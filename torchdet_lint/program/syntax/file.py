@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
 from torchdet_lint.program.events import CHILDREN, PLAIN, Body, ClassSummary
-from torchdet_lint.program.syntax.conditions import setting
+from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.names import Resolver
@@ -196,7 +196,8 @@ class File:
         walk = Extractor(self.names, scope)
         if scope.kind == "module":
             walk.block(node.body, ())
-            return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()))
+            tests = tuple(filter(is_of_call, walk.tests))
+            return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()), tests=tests)
         walk.function(node)
         parameters = parameters_of(node.args)
         tests = (*walk.tests, *walk.handed, *walk.asked_inside)

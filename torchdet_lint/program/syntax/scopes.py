@@ -36,6 +36,8 @@ _GLOBAL = lazy(r"\bglobal[ \t]+([\w, \t]+)")
 DEPTH = 14
 NAMES = 24
 _NAMELESS = "lambda"
+# Of a longer list not all is read, and so nothing is known.
+_ITEMS = 200
 # So much of the text behind a name is looked at, for what is assigned to it: alone, among others, or annotated.
 _LINE = 80
 _GIVEN = lazy(r"[ \t]*(?:=(?!=)|,[^\n]*[^=!<>]=(?!=)|:[ \t]*\w[\w\[\], |.]*=(?!=))")
@@ -392,8 +394,9 @@ def constant(node: ast.expr, scope: Scope, depth: int = DEPTH) -> tuple[Any] | N
             return (not value[0],)
         return (-value[0],) if isinstance(value[0], (int, float)) else None
     if isinstance(node, (ast.Tuple, ast.List)):
-        items = [constant(element, scope, depth - 1) for element in node.elts[:NAMES]]
-        return ([item[0] for item in items if item is not None],) if all(items) else None
+        items = [constant(element, scope, depth - 1) for element in node.elts[: _ITEMS + 1]]
+        known = all(items) and len(items) <= _ITEMS
+        return ([item[0] for item in items if item is not None],) if known else None
     if isinstance(node, ast.Name):
         home = scope.home(node.id)
         if home is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.program.effects import ITEM, STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import ANY, MODULE
 from torchdet_lint.program.transfer.fitting import fitting
+from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ class Narrowing:
     def __init__(self, lookup: Lookup, wanted: Wanted) -> None:
         self.lookup = lookup
         self.wanted = wanted
+        self.options = Options(lookup, wanted)
         self._calls: dict[tuple[str, str], dict[str, list[Event]]] = {}
 
     def by(self, lookup: Lookup) -> Narrowing:
         """The same of the same files, with what one program's objects keep."""
         other = Narrowing(lookup, self.wanted)
+        other.options = self.options
         other._calls = self._calls
         return other
 
@@ -55,7 +58,7 @@ class Narrowing:
             every = set(self.lookup.follow([callee], ["()"]))
             some: set[Referent] = set()
             if callee in fit:
-                some = every & self._given_by(callee, events, in_caller or _constants_of(node), hops - 1, every)
+                some = every & self._given_by(callee, node, events, in_caller or _constants_of(node), hops - 1, every)
             given |= some
             left_out |= every - some
         if left_out <= given:
@@ -68,20 +71,25 @@ class Narrowing:
     def _given_by(
         self,
         callee: Referent,
+        caller: Node,
         events: list[Event],
         in_caller: Callable[[Argument], Any],
         hops: int,
         every: set[Referent],
     ) -> set[Referent]:
-        """What of all that `callee` gives, `every`, it gives to one of the calls `events`."""
+        """What of all that `callee` gives, `every`, it gives to one of the calls `events` in `caller`."""
         body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
         if body is None or not (body.tests or any(map(_is_picked, body.returns))):
             return every
         known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in body.returns)
         if all(every.isdisjoint(referents) for referents in known):
             return every
+        here = dict(caller.given)
         given = [
-            constants(callee, body, event, in_caller, lambda name: self.wanted.decides(callee, name))
+            (
+                *constants(callee, body, event, in_caller, lambda name: self.wanted.decides(callee, name)),
+                *self.options.given(caller, here, callee, body, event),
+            )
             for event in events
         ]
         found: set[Referent] = set()
@@ -93,8 +101,10 @@ class Narrowing:
 
     def _dead(self, events: list[Event], node: Node) -> bool:
         """Whether none of `events` happens in `node`, for what it is given."""
-        body = self.lookup.files.summary(node.file).body(node.name)
-        dead = {*ruled_out(body, dict(node.given))} - {0} if body is not None and node.given else set()
+        body = self.lookup.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
+        dead: set[int] = set()
+        if body is not None and body.tests:
+            dead = {*ruled_out(body, dict(node.given)), *self.options.ruled_out(node.file, body)} - {0}
         return bool(dead) and all(not dead.isdisjoint(event.branch) for event in events)
 
     def _calling(self, function: str, node: Node) -> tuple[list[Event], list[Event]]:

@@ -104,6 +104,7 @@ class Transfer(Recorder):
                 arms = {test.rules_out(value) for value in values}
                 if len(arms) == 1:
                     yield arms.pop()
+        yield from self.narrowing.options.ruled_out(self.node.file, body)
 
     def _decorated(self, body: Body) -> None:
         """What the wrapper of a decorator of the project does before the function itself."""
@@ -262,6 +263,8 @@ class Transfer(Recorder):
             if body is not None and body.tests
             else ()
         )
+        if body is not None and body.tests:
+            given = (*given, *self.narrowing.options.given(self.node, self.given, referent, body, event))
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
             self.event = msgspec.structs.replace(outer, ungraded=True)

@@ -24,6 +24,7 @@ class Wanted:
     def __init__(self, lookup: Lookup) -> None:
         self.lookup = lookup
         self._known: dict[tuple[Referent, str, int], bool] = {}
+        self._options: dict[tuple[Referent, str, int], frozenset[str]] = {}
 
     def decides(self, function: Referent, parameter: str, hops: int = _HOPS) -> bool:
         """Whether a branch asks `parameter` of `function`, or what takes it in at most so many calls: or an attribute
@@ -40,6 +41,21 @@ class Wanted:
                 )  # fmt: skip
         return self._known[key]
 
+    def options(self, function: Referent, parameter: str, hops: int = _HOPS) -> frozenset[str]:
+        """The attributes of `parameter` of `function` that branches ask, or those in what takes it in at most so many
+        calls."""
+        key = function, parameter, hops
+        if key not in self._options:
+            self._options[key] = frozenset()
+            body = self.lookup.files.summary(function.file).body(function.name)
+            owners = [test.parameter.partition(".") for test in body.tests] if body is not None else []
+            found = {attribute for owner, _, attribute in owners if owner == parameter and attribute}
+            if body is not None and hops > 0:
+                for callee, name in self._taking(function, body, parameter):
+                    found |= self.options(callee, name, hops - 1)
+            self._options[key] = frozenset(found)
+        return self._options[key]
+
     def _is_kept(self, function: Referent, parameter: str) -> bool:
         """Whether `function` is a constructor that keeps the parameter under its name."""
         class_, _, method = function.name.rpartition(".")
@@ -50,18 +66,21 @@ class Wanted:
 
     def _hands_on(self, function: Referent, body: Body, parameter: str, hops: int) -> bool:
         """Whether a call in `function` passes the parameter to where it decides."""
+        return hops > 0 and any(
+            self.decides(callee, name, hops - 1) for callee, name in self._taking(function, body, parameter)
+        )
+
+    def _taking(self, function: Referent, body: Body, parameter: str) -> Iterator[tuple[Referent, str]]:
+        """The functions to which a call in `function` passes the parameter as it is, and what they call it."""
         whole = (f"${parameter}",)
-        for event in body.events if hops > 0 else ():
+        for event in body.events:
             given = (*event.positional, *event.keywords.values()) if event.kind == "call" else ()
             if not any(argument.names == whole for argument in given):
                 continue
             for callee in self._called(function, event):
                 inner = self.lookup.files.summary(callee.file).body(callee.name)
                 bound = bound_arguments(callee, inner, event) if inner is not None else {}
-                for name, argument in bound.items():
-                    if argument.names == whole and self.decides(callee, name, hops - 1):
-                        return True
-        return False
+                yield from ((callee, name) for name, argument in bound.items() if argument.names == whole)
 
     def _called(self, function: Referent, event: Event) -> Iterator[Referent]:
         """The functions of the project that a call in `function` runs, constructors among them."""
