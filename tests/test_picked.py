@@ -2126,6 +2126,7 @@ TWICE = "argparse.ArgumentParser().add_argument('--net', {})\n"
         ("", "", "hand(options=parsed())", WIDE),
         ("", "", "create(argparse.ArgumentParser().parse_args())", WIDE),
         (OTHER, "", "create(other().parse_args())", WIDE),
+        (KNOWN, "", "create(known())", WIDE),
         ("", "", "Maker(args).net", WIDE),
         ("", "", "(Deep() if args.net == 'deep' else torch.nn.Conv2d(3, 3, 3))", WIDE),
         (TWICE.format("choices=['plain', 'none']"), "", "create(args)", WIDE),
@@ -2205,3 +2206,136 @@ def test_a_script_runs_no_branch_that_its_choices_leave_out(project, test, made,
     folder = project(main_DOT_py=SCRIPT.format(test=test, made=made))
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert finding.message.partition("without it: ")[2] == counted
+
+
+READ = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+from elsewhere import Other
+from further import *
+
+class Big(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Conv3d(4, 4, 3)
+
+class Net({base}):
+    def __init__(self, x=None):
+        super().__init__()
+        self.words = nn.Embedding(4, 4)
+        self.conv = nn.Conv2d(4, 4, 3)
+        {made}
+
+    def forward(self, x):
+        return {read}
+
+def main():
+    torch.manual_seed(0)
+    net = Net()
+    net.cuda()(torch.ones(4).cuda()).sum().backward()
+    torch.optim.SGD(net.parameters(), lr=1).step()
+
+if __name__ == "__main__":
+    main()
+"""
+EMBEDDED, BIG = "1 × Conv2d, 1 × Embedding", "1 × Conv2d, 1 × Conv3d"
+
+
+@pytest.mark.parametrize(
+    ("read", "base", "counted"),
+    [
+        ("F.linear(x, self.words.weight)", "nn.Module", "1 × Conv2d"),
+        ("x + self.words.embedding_dim", "nn.Module", EMBEDDED),
+        ("F.linear(x, self.words.weight) + self.words.embedding_dim", "nn.Module", "1 × Conv2d"),
+        ("self.words.weight.data.sum()", "nn.Module", EMBEDDED),
+        ("F.linear(self.words(x), self.words.weight)", "nn.Module", EMBEDDED),
+        ("apply(self.words, x)", "nn.Module", EMBEDDED),
+        ("getattr(self, x)(x)", "nn.Module", EMBEDDED),
+        ("self._modules['words'](x)", "nn.Module", EMBEDDED),
+        ("[layer(x) for layer in self.children()]", "nn.Module", EMBEDDED),
+        ("F.linear(x, self.words.weight)", "Other", EMBEDDED),
+        ("F.linear(x, self.words.weight)", "Unknown", EMBEDDED),
+        ("F.linear(x, self.words.weight)", "Big", BIG),
+        ("F.embedding(x, self.words.weight)", "nn.Module", "1 × Conv2d, 1 × embedding"),
+    ],
+)
+def test_an_embedding_of_which_only_the_weight_is_read_does_not_count(project, read, base, counted):
+    folder = project(main_DOT_py=READ.format(read=read, base=base, made="pass"))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted
+
+
+@pytest.mark.parametrize(
+    ("other", "counted"),
+    [
+        ("net.words(x)", EMBEDDED),
+        ("[net.words]", EMBEDDED),
+        ("net.words.weight.sum()", "1 × Conv2d"),
+        ("net.words_of(x)", "1 × Conv2d"),
+    ],
+)
+def test_a_file_beside_may_apply_an_embedding(project, other, counted):
+    read = READ.format(read="F.linear(x, self.words.weight)", base="nn.Module", made="pass")
+    folder = project(main_DOT_py=read, beside_DOT_py=f"def run(net, x):\n    return {other}\n")
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted
+
+
+@pytest.mark.parametrize(
+    ("made", "counted"),
+    [
+        ("big = Big(); self.conv.weight = big.fc.weight", "1 × Conv2d"),
+        ("big = Big().eval(); self.load_state_dict(big.state_dict(), strict=False)", "1 × Conv2d"),
+        ("big = Big(); big = big.cuda(); big.eval(); print(big.fc.cpu().state_dict())", "1 × Conv2d"),
+        ("big = Big(); print([big.fc][0].weight)", BIG),
+        ("big = Big(); print(big.layers[0].weight)", "1 × Conv2d"),
+        ("big = Big(); self.conv.weight = big.fc.weight; big(x)", BIG),
+        ("big = Big(); self.conv.weight = big.fc.weight; self.fc = big.fc", BIG),
+        ("big = Big(); big.state_dict(); self.big = big", BIG),
+        ("big = Big(); big.state_dict(); other = big.cuda()", BIG),
+        ("big = Big(); big.state_dict(); big.run()", BIG),
+        ("big = Big(); big.state_dict(); big.fc = self.conv", BIG),
+        ("big = Big(); big.state_dict(); big.fc.cuda().run()", BIG),
+        ("big = other = Big(); big.state_dict()", BIG),
+        ("big = Big(); [big.state_dict() for big in [x]]", BIG),
+        ("big = Big()(x); big.parameters()", BIG),
+        ("global big; big = Big(); big.state_dict()", BIG),
+        ("big = making(); big.state_dict()", BIG),
+        ("big = Big(); big.parameters", BIG),
+        ("Big()", BIG),
+        ("one = nn.Embedding(4, 4); self.conv.weight = one.weight", "1 × Conv2d"),
+    ],
+)
+def test_what_is_made_for_its_weights_alone_does_not_count(project, made, counted):
+    text = READ.format(read="x", base="nn.Module", made=made).replace("        self.words = nn.Embedding(4, 4)\n", "")
+    made = "KEPT = {}\n\ndef making():\n    KEPT['big'] = Big()\n    return KEPT['big']\n\ndef main"
+    folder = project(main_DOT_py=text.replace("def main", made))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.partition("without it: ")[2] == counted
+
+
+REPEATED = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        kinds = {kinds}
+        self.layers = nn.ModuleList({layers})
+
+torch.manual_seed(0)
+net = Net(3).cuda()
+net(torch.ones(4).cuda()).sum().backward()
+torch.optim.SGD(net.parameters(), lr=1).step()
+"""
+
+
+@pytest.mark.parametrize("layers", ["[kind(3, 3, 3) for kind in kinds]", "[kinds[i](3, 3, 3) for i in range(n)]"])
+@pytest.mark.parametrize("kinds", ["[nn.Conv2d] * n", "n * (nn.Conv2d,)", "[nn.Conv2d] * n + [nn.Linear]"])
+def test_what_a_list_holds_several_times_is_counted(project, kinds, layers):
+    (finding,) = [
+        one for one in lint(project(main_DOT_py=REPEATED.format(kinds=kinds, layers=layers))) if one.code == "TDL203"
+    ]
+    assert finding.message.endswith("without it: 1 × Conv2d")

@@ -70,16 +70,17 @@ def _everywhere(entry: Entry) -> list[Ref]:
     """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
     many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse adjacency is
     made. What is made only where gradients are off is there to
-    score, and does not count unless all is made so."""
+    score, and does not count unless all is made so; nor does what is made for its weights alone."""
     places: set[Ref] = set()
     by_segments, messages = entry.has("segments"), entry.project.facts.messages
     for graded in (True, False):
         places = places or {
             step.ref
-            for node in entry.reached(graded=graded)
+            for node in entry.reached(graded=graded, applied=True)
             for step in entry.project.steps(node)
             if (step.kind, step.channel) == ("flag", "everywhere")
             and not (graded and step.ungraded)
+            and not step.unapplied
             and not (by_segments and step.ref.what in messages)
             and _varies(entry, step.ref.what)
         }

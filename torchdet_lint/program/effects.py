@@ -90,7 +90,8 @@ class Step(NamedTuple):
     draws later than here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter
     `channel` of the function; `lends` says of such parameters of the function called what they get: nothing, or a
     parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `sized` one makes a model of which only
-    the parameters are counted, a `trained` one runs in training only. A step of a `choice` happens if that is made.
+    the parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which
+    only the weights are read. A step of a `choice` happens if that is made.
     """
 
     kind: str
@@ -106,6 +107,7 @@ class Step(NamedTuple):
     sized: bool = False
     trained: bool = False
     choice: Choice | None = None
+    unapplied: bool = False
 
 
 Effects = dict[str, Any]

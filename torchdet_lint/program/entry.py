@@ -303,7 +303,7 @@ class Entry(NamedTuple):
         found: dict[tuple[str, int], dict[Ref, None]] = {}
         varying: set[tuple[str, int]] = set()
         shown: set[tuple[str, int]] = set()
-        for node in self.reached():
+        for node in self.reached(applied=True):
             functions = self.reported(node.file)
             for row in self._rows(node) if functions else ():
                 if row in functions:
@@ -343,8 +343,9 @@ class Entry(NamedTuple):
             body = None if name in (MODULE, STARTED) else summary.body(name)
             yield body.row if body is not None else 0
 
-    def reached(self, *, graded: bool = False) -> Iterator[Node]:
-        """The nodes that the entry point reaches, in a fixed order; `graded` ones where gradients are not off."""
+    def reached(self, *, graded: bool = False, applied: bool = False) -> Iterator[Node]:
+        """The nodes that the entry point reaches, in a fixed order; `graded` ones where gradients are not off,
+        `applied` ones not of models that are made for their weights alone."""
         seen = {self.node}
         queue = [self.node]
         while queue:
@@ -355,7 +356,7 @@ class Entry(NamedTuple):
             for step in self.project.steps(node):
                 if step.kind == WORKER or step.node is None or step.node in seen:
                     continue
-                if not (graded and step.ungraded):
+                if not (graded and step.ungraded) and not (applied and step.unapplied):
                     seen.add(step.node)
                     queue.append(step.node)
 

@@ -83,8 +83,10 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     exclude each other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with
     …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or
     make colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
-    parameters are counted, `frozen` ones a module that gets no gradient; the result of a `bare` call is used for
-    nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`, or is compared.
+    parameters are counted, `frozen` ones a module that gets no gradient, `unapplied` ones a model of which only the
+    weights are read; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a
+    conditional expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the
+    file reads only weights.
     """
 
     kind: str
@@ -105,6 +107,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     sized: bool = False
     frozen: bool = False
     partly: bool = False
+    unapplied: bool = False
+    kept: str = ""
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

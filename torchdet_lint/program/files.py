@@ -11,6 +11,7 @@ from torchdet_lint.program.launch_configs import Configs, part_at
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
 from torchdet_lint.program.syntax.unbound import is_part
+from torchdet_lint.program.syntax.untrained import applies
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
@@ -65,6 +66,7 @@ class ProjectFiles:
         # By the name of an attribute, how often each file that was asked assigns it.
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
+        self._applies: dict[str, bool] = {}
 
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for
@@ -159,6 +161,12 @@ class ProjectFiles:
                 self._assigned.setdefault(name, {})[file] = count
         self._counted |= files
         return sum(count for file, count in self._assigned.get(attribute, {}).items() if file in files)
+
+    def applies(self, attribute: str) -> bool:
+        """Whether a listed file may apply a layer that objects keep under a name."""
+        if attribute not in self._applies:
+            self._applies[attribute] = any(applies(self.text(file), attribute) for file in sorted(self._listed))
+        return self._applies[attribute]
 
     def is_registry(self, file: str, tokens: list[str]) -> bool:
         """Whether the first of `tokens`, in the module `file`, is a dictionary of a module that starts empty."""

@@ -74,6 +74,8 @@ class Expressions:
         self.idle = False
         self.sized = False
         self.without_gradient = False
+        self.unapplied = False
+        self.kept = ""
         self.muted = False
         self.partly = False
         self.trained = 0
@@ -296,6 +298,7 @@ class Expressions:
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.ungraded > 0, self.sized, self.without_gradient, self.partly,
+                self.unapplied, self.kept,
             )
         )  # fmt: skip
 

@@ -37,7 +37,16 @@ from torchdet_lint.program.syntax.shapes import (
     names_a_device,
 )
 from torchdet_lint.program.syntax.unbound import FirstBound, Picked
-from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced, trunks
+from torchdet_lint.program.syntax.untrained import (
+    applies,
+    frozen,
+    inspected,
+    read_inside,
+    traced,
+    trunks,
+    unapplied,
+    uses_weight,
+)
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
 
 
 _LONG = 20
+_READS = lazy(r"\.(?:weight|bias|state_dict|parameters)\b")
 _LOOKS = lazy(r"print\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
@@ -82,6 +92,9 @@ class Extractor(Expressions):
         self.inspected = self._unread(inspected(body, self._traces)) if looks else frozenset()
         freezes = "requires_grad" in text
         self.frozen = frozen(body) if inside and freezes else frozenset()
+        self.unread = self.inspected
+        if _READS.search(text) is not None:
+            self.unread |= self._unread(unapplied(body))
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
         self.traced = (
             self._unread(traced(body, self._traces_or_applies)) if may_trace or self.inspected else frozenset()
@@ -441,10 +454,23 @@ class Extractor(Expressions):
         self.idle = self._idle or self.weightless > 0 or self._makes(node, self.traced)
         self.sized = self.weightless > 0 or self._makes(node, self.inspected)
         self.without_gradient = self._makes(node, self.trunks if self._adapts(node) else self.frozen)
+        self.unapplied = self._makes(node, self.unread)
+        self.kept = self._kept(node)
         self.trained += self._coloured
         self.effects(node, branch)
         self.trained -= self._coloured
-        self.idle = self.sized = self.without_gradient = False
+        self.idle = self.sized = self.without_gradient = self.unapplied = False
+        self.kept = ""
+
+    def _kept(self, node: ast.stmt) -> str:
+        """The name of the attribute of `self` in which a statement keeps an embedding, where the file reads no more of
+        it than its weights: `self.words`, of `F.linear(x, self.words.weight)`."""
+        match node:
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name)], value=ast.Call(func=function)):
+                if last_word(function) == "Embedding":
+                    text = "".join(self.names.scopes.hollow.lines)
+                    return name if uses_weight(text, name) and not applies(text, name) else ""
+        return ""
 
     def _adapts(self, node: ast.stmt) -> bool:
         """Whether a statement makes a model of a library, through which gradients may flow although it is frozen."""

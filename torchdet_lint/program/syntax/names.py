@@ -163,7 +163,7 @@ class Resolver(Registries):
     def _find_elements(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
         if isinstance(node, LITERALS):
             return self.resolve(node, scope, depth - 1)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mult)):
             return [name for side in (node.left, node.right) for name in self.elements(side, scope, depth - 1)]
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in PASSED_ON and node.args:

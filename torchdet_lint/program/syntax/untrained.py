@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.main_guard import is_main_guard
-from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.program.syntax.shapes import SIZES, last_word
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _SHOWS = frozenset({"print", "repr", "str", "type"})
 _LOOPS = (ast.For, ast.comprehension)
 # Methods that put a model on a device or in a mode, and give it back.
 _MOVES = frozenset({"cuda", "cpu", "to", "float", "double", "half", "eval", "train"})
+# What gives the weights of a model, and of a layer: tensors, and what is called for them.
+_TENSORS = frozenset({"weight", "bias"})
+_WEIGHTS = _TENSORS | {"state_dict", "load_state_dict", "parameters", "named_parameters"}
+# What stands after a layer that is bound, or of which weights and sizes are read.
+_READ = lazy(r"\s*(?::[^=\n]+)?=(?!=)|\.(?:weight|num_embeddings|embedding_dim|padding_idx)\b")
+# What gives all layers of an object, by whatever names.
+_GOES_THROUGH = lazy(r"\bchildren\(|\b_modules\b|\bgetattr\(\s*\w+\s*,(?!\s*[\"'])")
 # What the last layers of models are called, the only ones that are trained where a model is adapted to other data.
 _HEADS = frozenset({"classifier", "fc", "head", "heads", "last_linear"})
 # How the names of classes end that hold values, which are printed.
@@ -98,6 +107,89 @@ def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> froz
     sizes = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in SIZES}
     loads = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     return frozenset(given.values()) - {name.id for name in loads if id(name) not in sizes | given.keys()}
+
+
+def unapplied(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names of what a function makes only for its weights, `w.fc.weight` and `w.state_dict()`, and never applies or
+    hands on."""
+    nodes = [node for statement in body for node in walk(statement)]
+    made = {
+        node.targets[0].id
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_made(node.value)
+    }
+    around = {inner: node for node in nodes for inner in children(node)} if made else {}
+    loads = [name for name in nodes if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)]
+    read = {name.id: True for name in loads if name.id in made}
+    for name in loads:
+        if name.id in made:
+            read[name.id] = read[name.id] and _reads_weights(name, around)
+    shared = {word for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for word in node.names}
+    stored = {node.id for node in nodes if _is_bound_otherwise(node, around)}
+    return frozenset(name for name, weights in read.items() if weights) - shared - stored
+
+
+def uses_weight(text: str, attribute: str) -> bool:
+    """Whether a file works with the weight of a layer that objects keep under a name: it does not only set it."""
+    set_ = r"(?!\s*=(?!=)|\.(?:data|requires_grad\w*)\b)"
+    return re.search(rf"\.{attribute}\.weight\b{set_}", text) is not None
+
+
+def applies(text: str, attribute: str) -> bool:
+    """Whether a file, with this text, may apply a layer that objects keep under a name, or hand it on: it does more
+    with it than to read its weights and sizes and to bind it, or goes through all the layers of an object."""
+    if attribute not in text:
+        return False
+    if _GOES_THROUGH.search(text) is not None or re.search(rf"[\"']{attribute}\b", text) is not None:
+        return True
+    return any(_READ.match(text, one.end()) is None for one in re.finditer(rf"\.{attribute}\b", text))
+
+
+def _is_made(value: ast.expr) -> bool:
+    """Whether a call makes what a name is given, maybe moved: of a class, or of a method of one."""
+    value = _moved(value)
+    if not isinstance(value, ast.Call):
+        return False
+    path = ast.unparse(value.func)
+    return all(part.isidentifier() for part in path.split("."))
+
+
+def _reads_weights(name: ast.Name, around: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a read of a model is one of weights of it, or moves it."""
+    node: ast.AST = name
+    while True:
+        outer = around.get(node)
+        if isinstance(outer, ast.Subscript) and outer.value is node:
+            node = outer
+            continue
+        if not isinstance(outer, ast.Attribute):
+            # What only moves it stands alone, or gives it its own name again.
+            return node is not name and isinstance(node, ast.Call) and _is_kept_as(name.id, node, outer)
+        called = around.get(outer)
+        calls = isinstance(called, ast.Call) and called.func is outer
+        if outer.attr in _WEIGHTS:
+            return calls or outer.attr in _TENSORS
+        if calls and outer.attr not in _MOVES:
+            return False
+        node = called if calls and called is not None else outer
+
+
+def _is_kept_as(name: str, call: ast.Call, outer: ast.AST | None) -> bool:
+    """Whether what a call gives is used for nothing, or called `name`."""
+    own = isinstance(outer, ast.Assign) and [ast.unparse(one) for one in outer.targets] == [name]
+    return own or isinstance(outer, ast.Expr)
+
+
+def _is_bound_otherwise(node: ast.AST, around: Mapping[ast.AST, ast.AST]) -> TypeGuard[ast.Name]:
+    """Whether a name is bound by something else than an assignment to it alone, which makes what it stands for, or
+    moves that."""
+    if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Store):
+        return False
+    outer = around.get(node)
+    if not isinstance(outer, ast.Assign) or len(outer.targets) != 1:
+        return True
+    moved = _moved(outer.value)
+    return not (_is_made(outer.value) or (isinstance(moved, ast.Name) and moved.id == node.id))
 
 
 def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:

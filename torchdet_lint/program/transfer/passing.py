@@ -141,5 +141,5 @@ def at_call(outer: Event, inner: Event) -> Event:
     return Event(
         "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
         outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained, inner.bare,
-        outer.ungraded or inner.ungraded, outer.sized, outer.frozen,
+        outer.ungraded or inner.ungraded, outer.sized, outer.frozen, unapplied=outer.unapplied,
     )  # fmt: skip

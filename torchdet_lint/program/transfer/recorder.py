@@ -75,6 +75,7 @@ class Recorder:
                 event.sized,
                 event.trained,
                 self.choice,
+                event.unapplied,
             )
         )
 

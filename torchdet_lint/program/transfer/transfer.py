@@ -196,6 +196,9 @@ class Transfer(Recorder):
         for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
             name = found[referent]
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
+            if one.unapplied and referent.kind not in ("class", "external"):
+                # A function may keep what it gives, and apply it.
+                self.event = one = msgspec.structs.replace(one, unapplied=False)
             self.called(referent, one)
             self.hints.out_of_sight(name, referent, one)
             self.built(name, referent, one)
@@ -462,13 +465,27 @@ class Transfer(Recorder):
             self.libraries.seed(seed, full, event)
         for runner in runners:
             self.hand_over(runner, event, owner)
-        if not (event.frozen and full.startswith(_LOOK_UPS)) and any(
+        looks_up = full.startswith(_LOOK_UPS)
+        if not (looks_up and (event.frozen or (event.kept and self._is_unapplied(event.kept)))) and any(
             facts.meets(event, op.when, spelling.parameters) for op, spelling in facts.everywhere.get(full, ())
         ):
             self.add("flag", full, "everywhere")
         if full in facts.seed_functions:
             self.seeded(full)
         return bool(draws or seeds or runners) or full in facts.everywhere
+
+    def _is_unapplied(self, attribute: str) -> bool:
+        """Whether no file in sight applies a layer that an object of the class here keeps under this name, and nothing
+        out of sight may: what the class derives from is in sight, but for plain modules."""
+        return all(map(self._is_plain, self.lookup.family(self.node.owner))) and not self.files.applies(attribute)
+
+    def _is_plain(self, kind: Referent) -> bool:
+        """Whether all that a class derives from is known, or whether a library's class applies no layer by its name."""
+        if kind.kind == "external":
+            return kind.name in self.facts.words.modules
+        class_ = self.files.summary(kind.file).class_summary(kind.name)
+        bases = [self.lookup.evaluate(name, kind.file) for name in class_.bases] if class_ is not None else [()]
+        return all({"class", "external"} & {one.kind for one in found} for found in bases)
 
     def run_handed(self, runner: Runner, event: Event) -> None:
         """What a runner runs of its arguments."""
