@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchdet_lint.verifier.ops.subclasses import Constructors
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,6 +31,15 @@ class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self._handle = handle
 
+    def __enter__(self) -> Any:
+        entered = super().__enter__()  # type: ignore[no-untyped-call]
+        _CONSTRUCTORS.enter()
+        return entered
+
+    def __exit__(self, *error: object) -> None:
+        _CONSTRUCTORS.leave()
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """Asked by torch.compile, which else falls back to eager while the mode is active."""
@@ -40,6 +51,9 @@ class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self._handle(func, args, kwargs or {})
+
+
+_CONSTRUCTORS = Constructors(OpMode)
 
 
 def direct(handle: Direct) -> OpMode:

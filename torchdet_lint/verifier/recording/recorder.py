@@ -97,7 +97,7 @@ class Recorder:
         if run is None:
             return
         with contextlib.suppress(Exception):
-            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            self._mode.__exit__(None, None, None)
         self._stack.close()
         for stream in list(run.live.values()):
             if stream.records or not self._label:
@@ -150,7 +150,7 @@ class Recorder:
             dispatch = closeups.watching(self._closeup, run, stream, dispatch)
         mode = stream.mode = direct(dispatch)
         _keep_compiler_out(dispatch)
-        mode.__enter__()  # type: ignore[no-untyped-call]
+        mode.__enter__()
         return mode
 
     def _patch(self, run: Run) -> None:
@@ -220,7 +220,7 @@ class Recorder:
                 original(thread)
             finally:
                 with contextlib.suppress(Exception):
-                    mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+                    mode.__exit__(None, None, None)
                 if run.live.pop(id(stream), None) is not None and stream.records:
                     stream.close()
 

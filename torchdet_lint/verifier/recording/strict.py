@@ -50,5 +50,5 @@ def _watch_torch(patches: Patches, torch: Any) -> None:
         return function(*args, **kwargs)
 
     mode = OpMode(handle)
-    mode.__enter__()  # type: ignore[no-untyped-call]
-    patches.on_undo(lambda: mode.__exit__(None, None, None))  # type: ignore[no-untyped-call]
+    mode.__enter__()
+    patches.on_undo(lambda: mode.__exit__(None, None, None))

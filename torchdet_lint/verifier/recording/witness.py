@@ -50,7 +50,7 @@ class _Witness:
             kind = getattr(self.torch.nn, name.rpartition(".")[2])
             patches.set(kind, "forward", self._noting(name, kind.forward))
         mode = OpMode(self._watch)
-        mode.__enter__()  # type: ignore[no-untyped-call]
+        mode.__enter__()
         atexit.register(self.write)
 
     def _noting(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
