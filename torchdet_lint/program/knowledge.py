@@ -61,6 +61,7 @@ class Words:
         self.no_networks = hints.no_networks
         self.beside_networks = re.compile(hints.beside_networks)
         self.training = re.compile(hints.training)
+        self.optimizers = re.compile(hints.optimizers)
         self.given_a_model = re.compile(hints.given_a_model)
         self.loading = re.compile(hints.loading)
         self.initialiser = re.compile(hints.initialiser)

@@ -25,6 +25,7 @@ class Hints(Table, frozen=True, kw_only=True):
     no_networks: tuple[str, ...] = ()
     beside_networks: str = _NOTHING
     training: str = _NOTHING
+    optimizers: str = _NOTHING
     given_a_model: str = _NOTHING
     loading: str = _NOTHING
     initialiser: str = _NOTHING

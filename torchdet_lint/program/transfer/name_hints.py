@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Referent
-from torchdet_lint.program.events import WHERE
+from torchdet_lint.program.effects import STARTED, TOKEN, TRAINING_FLAGS, Referent
+from torchdet_lint.program.events import MODULE, WHERE
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.passing import bound_arguments
 from torchdet_lint.regex import lazy
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 _MADE = lazy(r"([^$?@][\w.]*)\(\)")
+# An argument that tells a trainer where to train.
+_DEVICE = lazy("device|accelerator|cuda|cpu")
 
 
 class NameHints:
@@ -96,13 +98,35 @@ class NameHints:
             return
         if name in self.optimised and not self.hints.given_a_model.search(last) and not self.facts.speaks_of(name):
             self.recorder.add("draw", name, "weights")
-        elif self.hints.training.search(last) and any(
-            known.startswith("torch.optim.") and known.endswith("()")
-            for argument in (*event.positional, *event.keywords.values())
-            for known in argument.names
-        ):
+        elif self.hints.training.search(last) and self._is_given_an_optimizer(event):
             self.recorder.add("flag", last, "trains")
             self.recorder.add("flag", last, "fits")
+
+    def trains(self, last: str, first: str, event: Event) -> None:
+        """A method that trains, of a trainer out of sight that was made here and given an optimizer: where it is not
+        told where, such trainers take CUDA."""
+        made = first.removesuffix(f"().{last}")
+        if made == first or made.startswith("torch.") or not self.hints.training.search(last):
+            return
+        if not self.is_out_of_sight(made) or self.facts.speaks_of(first):
+            return
+        node = self.recorder.node
+        body = self.recorder.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
+        makers = [one for one in body.events if one.kind == "call" and made in one.names] if body is not None else []
+        if not any(map(self._is_given_an_optimizer, makers)):
+            return
+        self.recorder.add("flag", last, "trains")
+        self.recorder.add("flag", last, "fits")
+        if not any(_DEVICE.search(key) or key == "**" for one in (event, *makers) for key in one.keywords):
+            self.recorder.add("flag", channel="cuda")
+
+    def _is_given_an_optimizer(self, event: Event) -> bool:
+        """Whether one of the arguments of a call is an optimizer, of torch or of a library whose names say so."""
+        return any(
+            self.hints.optimizers.search(known)
+            for argument in (*event.positional, *event.keywords.values())
+            for known in argument.names
+        )
 
     def stepped(self, event: Event, *, of_an_optimizer: bool) -> None:
         """A step of an optimizer, or of something else that steps."""

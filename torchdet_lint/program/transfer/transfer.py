@@ -593,6 +593,7 @@ class Transfer(Recorder):
         if last == "step" and self._given_an_optimizer(event):
             self.hints.stepped(event, of_an_optimizer=True)
             return
+        self.hints.trains(last, first, event)
         if self.hints.by_last_name(last, event):
             return
         if last == "fit" and not any(self.facts.speaks_of(referent.name) for referent in referents):
