@@ -1294,6 +1294,17 @@ class Rows(Dataset):
     def __getitem__(self, i):
         return near(i, self.noisy)
 
+class Photos(Dataset):
+    def __init__(self, phase):
+        self.phase = phase
+        self.transform = images_for(self.phase)
+
+    def __getitem__(self, i):
+        return self.transform(i)
+
+def images_for(phase):
+    return transforms.RandomCrop(24) if phase == "train" else transforms.CenterCrop(24)
+
 def near(i, noisy):
     return shifted(i, noisy)
 
@@ -1312,6 +1323,9 @@ if __name__ == "__main__":
         ("", "pick(sys.argv[1], 'train')", "error"),
         ("split = split.lower()", "pick(sys.argv[1], 'test')", "error"),
         ("", "pick(sys.argv[1], sys.argv[2])", "error"),
+        ("", "Photos('test')", "note"),
+        ("", "Photos('train')", "error"),
+        ("", "Photos(sys.argv[1])", "error"),
         ("", "Rows(False)", "note"),
         ("", "Rows(True)", "error"),
         ("", "Rows(sys.argv[1] == 'noisy')", "error"),

@@ -39,6 +39,8 @@ WRITTEN = "="
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
+# Classes of which it is known whether a constant is one of them.
+BUILT_IN = frozenset(("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"))
 # Before the name of a parameter: what is off where that is, `self.mirror = train and …`; what is that unless it is
 # nothing, `self.rng = rng or numpy.random`; what is true where that is None, `self.whole = length is None`, or is not;
 # what is None where that is off, `self.erase = Erase(p) if p > 0 else None`.
@@ -112,13 +114,14 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """A condition on a parameter, on an attribute of `self` (`self.train`), or on an option of the command line, by the
-    parameter that holds it (`args.model`) or by the name of what does (`@.parsed().model`): that it is true (`kind`
-    `true`), equal to `value` (`equal`), one of it (`among`), a text with it (`holds`), or less or greater (`COMPARED`);
-    the arms of `if`s that do not run where it holds, and where it does not (0: none). One of a kind of `INDIRECT` is
-    not asked here, but given to another function, which may ask: `passed` where it is off by default or goes to the
-    constructor above, else `handed`. Of a `device` something is put on it: no arm depends on it. Of an `own` one
-    methods are called, or those of a global generator that stands in for it."""
+    """A condition on a parameter, on an attribute of `self` (`self.train`), or on an option of the command line, by
+    the parameter that holds it (`args.model`) or by the name of what does (`@.parsed().model`): that it is true
+    (`kind` `true`), equal to `value` (`equal`), one of it (`among`), of a class of it (`is`), a text with it
+    (`holds`), or less or greater (`COMPARED`); the arms of `if`s that do not run where it holds, and where it does
+    not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another function, which may ask:
+    `passed` where it is off by default or goes to the constructor above, else `handed`. Of a `device` something is
+    put on it: no arm depends on it. Of an `own` one methods are called, or those of a global generator that stands
+    in for it."""
 
     parameter: str
     kind: str
@@ -139,6 +142,8 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
             holds = value in self.value
         elif self.kind == "holds" and isinstance(value, str):
             holds = self.value in value
+        elif self.kind == "is" and isinstance(value, PLAIN) and value not in (GENERATOR, GIVEN):
+            holds = any(kind.__name__ in self.value for kind in type(value).__mro__)
         elif self.kind in COMPARED and isinstance(value, (int, float)):
             holds = COMPARED[self.kind](value, self.value)
         else:

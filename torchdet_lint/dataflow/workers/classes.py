@@ -109,7 +109,9 @@ class Classes:
         kept = {name: values for name, values in instance.attributes.items() if name not in changed}
         set_later = any(map(self._runs, changed))
         whole = given is not None and given.whole and len(others) == len(named) and not set_later
-        return instance._replace(constants=self.constants.attributes(kept), whole=whole)
+        # The scopes in which the attributes stand see them too: `self.transform = transform_for(self.phase)`.
+        instance.constants.update(self.constants.attributes(kept))
+        return instance._replace(whole=whole)
 
     def _runs(self, name: str) -> bool:
         """Whether an attribute or parameter of that name may hold what a worker runs."""

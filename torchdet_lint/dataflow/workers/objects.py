@@ -129,7 +129,7 @@ class WorkerObjects(WorkerBodies):
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
-            for branch in branches(node):
+            for branch in self._left(node, scope):
                 self._value(branch, scope, way, depth)
         elif isinstance(node, (ast.Subscript, Part)):
             self._part(node, scope, way, depth)
@@ -141,6 +141,11 @@ class WorkerObjects(WorkerBodies):
             self._name(node, scope, way, depth)
         else:
             self._out = True
+
+    def _left(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
+        """What a choice may give in `scope`."""
+        idle = self.bindings.idle(scope.dead)
+        return [branch for branch in branches(node) if id(branch) not in idle]
 
     def _display(self, node: ast.expr, scope: Scope, depth: int) -> None:
         """Look at what runs to make `node`, at the objects that a dictionary holds, and at lists that are added up."""

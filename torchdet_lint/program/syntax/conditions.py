@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import combined, walk
 from torchdet_lint.program.events import (
+    BUILT_IN,
     COMPARED,
     DEVICE,
     ELSE,
@@ -47,6 +48,9 @@ _FLAGS = {"store_true": True, "store_false": False}
 _NUMBERS = frozenset(("float", "int", "len", "round"))
 # A name for a test may stand for another one, so often.
 _DEEP = 3
+# Classes of libraries of which no constant is.
+_NO_CONSTANTS = frozenset(("torch.Tensor", "torch.nn.Module", "numpy.ndarray"))
+_TWO = 2
 # Calls nest in what an option is given: `type=lambda x: bool(strtobool(x))`.
 _ADDED = lazy(r"\.add_argument\((?:[^()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,400}\)")
 _FLAG = lazy(r"[\"']-{0,2}([A-Za-z][\w-]*)[\"']")
@@ -172,6 +176,10 @@ def tested(
     elif isinstance(test, (ast.Name, ast.Attribute)):
         if (asked := _asked(test, scope)) and (dead or dead_otherwise):
             yield Test(asked, "true", None, dead, dead_otherwise)
+    elif isinstance(test, ast.Call):
+        kinds = _kinds_asked(test, names, scope)
+        if kinds and (asked := _asked(test.args[0], scope)) and (dead or dead_otherwise):
+            yield Test(asked, "is", kinds, dead, dead_otherwise)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (asked := _compares(test, names, scope)):
         known = constant(test.comparators[0], scope)
         told = _compared(test.ops[0], known[0]) if known is not None else None
@@ -183,6 +191,17 @@ def tested(
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
             arms = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
             yield Test(asked, "holds", part.value, *arms)
+
+
+def _kinds_asked(test: ast.Call, names: Resolver, scope: Scope) -> list[str]:
+    """The names of the classes in `isinstance(x, (int, float))`, where it is known of all whether a constant is of
+    them; else none."""
+    if not (isinstance(test.func, ast.Name) and test.func.id == "isinstance" and len(test.args) == _TWO):
+        return []
+    kinds = test.args[1].elts if isinstance(test.args[1], ast.Tuple) else [test.args[1]]
+    resolved = [name.removeprefix("builtins.") for kind in kinds for name in names.resolve(kind, scope)]
+    told = [name for name in resolved if name in BUILT_IN or name in _NO_CONSTANTS]
+    return told if len(told) == len(kinds) and scope.home("isinstance") is None else []
 
 
 def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> str:
