@@ -126,3 +126,22 @@ def test_of_a_library_nothing_is_known(project):
     assert RNN in rows(
         project, layers_DOT_py=LAYERS, other_DOT_py="from layers import Recurrent\n\ndef f():\n    Recurrent(4)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("", []),
+        (", 2", [7]),
+        (", up=2", [7]),
+    ],
+)
+def test_an_arm_of_an_expression_has_rows_of_its_own(project, given, found):
+    head = (
+        "import torch\nfrom torch import nn\n\nclass Head(nn.Module):\n"
+        "    def __init__(self, size, up=1):\n        super().__init__()\n"
+        "        self.up = nn.UpsamplingBilinear2d(scale_factor=up) if up > 1 else nn.Identity(nn.Identity())\n\n"
+        "    def forward(self, x):\n        return self.up(x)\n"
+    )
+    made = f'from layers import Head\n\nif __name__ == "__main__":\n    print(Head(4{given}).cuda())\n'
+    assert rows(project, layers_DOT_py=head, main_DOT_py=made) == found

@@ -30,11 +30,11 @@ from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.unpassed import left_off
-from torchdet_lint.program.unreached import Unreached
+from torchdet_lint.program.unreached import Place, Unreached
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.engine.entry_points import EntryPoints
@@ -144,9 +144,14 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
     return finding
 
 
-def _rows_of_ops(record: Record) -> tuple[int, ...]:
+def _is_open_op(finding: Finding) -> bool:
+    return finding.code.startswith(OPS) and is_open(finding)
+
+
+def _places(record: Record, wanted: Callable[[Finding], bool]) -> list[Place]:
+    """The rows and columns, from 0, of the findings that are `wanted`."""
     pairs = zip(record.findings, record.rows, strict=True)
-    return tuple(sorted({rows.first for finding, rows in pairs if finding.code.startswith(OPS) and is_open(finding)}))
+    return sorted({(rows.first, finding.location.column - 1) for finding, rows in pairs if wanted(finding)})
 
 
 class Settling:
@@ -268,14 +273,15 @@ class Settling:
         return self._ungraded
 
     def _without_gradients(self, entries: Sequence[Entry]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
-        rows = {path: told for path in self.whole.known if (told := self._graded_rows(path))}
-        if not rows:
+        known = self.whole.known
+        places = {path: told for path in known if (told := _places(known[path], lambda finding: finding.gradient))}
+        if not places:
             return set(), {}
         without = {entry.file: entry for entry in entries if entry.without_gradients(self.tensors)}
         others = [entry for entry in entries if entry.file not in without]
         files = self.points.reached(without)
         files -= self.points.reached(entry.file for entry in others)
-        left = sorted(rows.keys() - files)
+        left = sorted(places.keys() - files)
         facts = self.project.facts.library.facts
         keeping = (*facts.wrappers, *facts.fluent)
         runs = GradedRuns(others, without.values(), left, sorted(self.records), self.tensors.no_grad, keeping)
@@ -286,23 +292,23 @@ class Settling:
             if path in without and not self.points.tries_out(without[path]):
                 names += self._own_functions(without[path], runs)
             above = {function.row for name in names if (function := body(name)) is not None}
-            around = self.functions_around(path, rows[path]) if above else ()
+            around = self.functions_around(path, {row for row, _ in places[path]}) if above else ()
             found[path] = tuple(row for row, function in around if function in above)
         if files and not self.points.imports_by_name:
             # Arms that only what these programs pass leads to.
             texts = sorted(self.records.keys() - files)
-            ruled_out = Unreached({path: rows[path] for path in left}, texts, self.project.files).rows
+            ruled_out = Unreached({path: places[path] for path in left}, texts, self.project.files).rows
             found |= {path: (*found.get(path, ()), *told) for path, told in ruled_out.items()}
         return files, found
 
     @functools.cached_property
     def unreached(self) -> Mapping[str, tuple[int, ...]]:
         """By file the rows of the findings about ops in arms that all calls of the project rule out."""
-        rows = {path: told for path, record in self.whole.known.items() if (told := _rows_of_ops(record))}
+        places = {path: told for path, record in self.whole.known.items() if (told := _places(record, _is_open_op))}
         # What is made by a name that is worked out is made with whatever that is given.
-        if not rows or self.points.imports_by_name:
+        if not places or self.points.imports_by_name:
             return {}
-        return Unreached(rows, sorted(self.records), self.project.files).rows
+        return Unreached(places, sorted(self.records), self.project.files).rows
 
     def _own_functions(self, entry: Entry, others: GradedRuns) -> list[str]:
         """The functions of an entry point's file that it runs and other programs do not."""
@@ -322,12 +328,6 @@ class Settling:
     def _seeds_afresh(self, path: str) -> bool:
         record = self.whole.known.get(path)
         return record is not None and any(one.code == FRESH and one.severity == "error" for one in record.findings)
-
-    def _graded_rows(self, path: str) -> list[int]:
-        """The rows of the findings about gradients in a file."""
-        record = self.whole.known[path]
-        pairs = zip(record.findings, record.rows, strict=True)
-        return sorted({rows.first for finding, rows in pairs if finding.gradient})
 
     def _is_host_script(self, entry: Entry) -> bool:
         """Whether the file of a program is known to be one, is nothing to any other file, and names no device but the
@@ -414,7 +414,7 @@ class Settling:
         wanted = sorted({rows.first for finding, rows in pairs if finding.code == SWITCHED})
         return left_off(parsed_body(text(path)), wanted, map(text, sorted(self.records))) if wanted else ()
 
-    def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+    def functions_around(self, path: str, rows: Collection[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file in their order, and where the innermost function around each begins."""
         body = parsed_body(self.project.files.text(path)) if rows else []
         nodes = [node for statement in body for node in walk(statement)]

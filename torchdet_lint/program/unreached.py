@@ -29,6 +29,8 @@ _PICKS = lazy(
     r"\bgetattr\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[(?!\s*[\"'])|\bglobals\(\)\s*\[(?!\s*[\"'])"
     r"|(?<![\w.])eval\(|\bsys\.modules\["
 )
+# A row, and a column from 0.
+Place = tuple[int, int]
 
 
 class _Asking(NamedTuple):
@@ -53,12 +55,13 @@ class _Site(NamedTuple):
 
 
 class Unreached:
-    """The rows of files that no call in the `texts` of a project leads to, of the `rows` that are asked for."""
+    """The rows of files that no call in the `texts` of a project leads to, of those of the calls that are asked for by
+    their `places`, row and column from 0."""
 
-    def __init__(self, rows: Mapping[str, Sequence[int]], texts: Sequence[str], project: ProjectFiles) -> None:
+    def __init__(self, places: Mapping[str, Sequence[Place]], texts: Sequence[str], project: ProjectFiles) -> None:
         self._project = project
         self._texts = texts
-        asking = [one for path in rows for one in self._functions(path, rows[path])]
+        asking = [one for path in places for one in self._functions(path, places[path])]
         if asking and self._picks_by_name():
             asking = []
         self._namings = Namings(frozenset(one.word for one in asking), texts, project)
@@ -85,8 +88,9 @@ class Unreached:
             for match in _PICKS.finditer(self._project.text(path))
         )
 
-    def _functions(self, path: str, rows: Sequence[int]) -> Iterator[_Asking]:
-        """The functions of a file that ask for constants, in which a call stands in one of `rows` and in an arm."""
+    def _functions(self, path: str, places: Sequence[Place]) -> Iterator[_Asking]:
+        """The functions of a file that ask for constants, in which a call stands in a row of `places` and in an arm."""
+        rows = {row for row, _ in places}
         statements = parsed_body(self._project.text(path)) if rows else []
         decorated = {one.name for one in statements if isinstance(one, ast.ClassDef) and one.decorator_list}
         summary = self._project.summary(path)
@@ -101,6 +105,7 @@ class Unreached:
             for event in body.events:
                 for row in inside & {event.row, event.statement} if event.kind == "call" else ():
                     calls.setdefault(row, []).append(event)
+            calls = {row: _at(events, row, places) for row, events in calls.items()}
             calls = {row: events for row, events in calls.items() if all(event.branch for event in events)}
             if calls:
                 owner = (path, class_) if class_ else ("", "")
@@ -184,6 +189,13 @@ class Unreached:
                 return None
             found += (_Site(event, path, naming.name(row)) for event in calls)
         return found
+
+
+def _at(events: list[Event], row: int, places: Sequence[Place]) -> list[Event]:
+    """The calls in a row that stand at `places`; all of them where one of the places is that of something else."""
+    asked = {column for first, column in places if first == row}
+    found = [event for event in events if event.row == row and event.column in asked]
+    return found if {event.column for event in found} == asked else events
 
 
 def _calls(event: Event, row: int, word: str) -> bool:
