@@ -9,7 +9,7 @@ import pytest
 from torchdet_lint.catalogue import explain
 from torchdet_lint.catalogue.loading import load
 from torchdet_lint.catalogue.measured import shipped
-from torchdet_lint.catalogue.ops import Op, ops_of, release, status_in
+from torchdet_lint.catalogue.ops import Op, instead_at, ops_of, release, status_in
 
 torch = pytest.importorskip("torch")
 torchfacts = pytest.importorskip("torchfacts")
@@ -171,3 +171,10 @@ def test_the_types_of_devices_are_those_of_torch() -> None:
         torch.device("none")
     listed = str(raised.value).partition("Expected one of ")[2].partition(" device type")[0]
     assert set(listed.split(", ")) <= load().facts.devices.types
+
+
+@pytest.mark.parametrize(("target", "says"), [((2, 2), "sdp_kernel("), ((2, 3), "use_deterministic_algorithms(True)")])
+def test_what_to_do_depends_on_the_release(target, says):
+    op = next(op for op in OPS if op.op == "torch.nn.functional.scaled_dot_product_attention")
+    assert says in instead_at(op, target)
+    assert ("without warn_only" in instead_at(op, target)) is (status_in(op.status, target) == "switchable")

@@ -29,11 +29,13 @@ class Spelling(Table, frozen=True, kw_only=True):
 
 class Status(Table, frozen=True, kw_only=True):
     """What an op does from release `since` on, until the next row: `errors` means that it raises in deterministic mode,
-    `switchable` that the mode makes it deterministic, `silent` that nothing does and nothing tells."""
+    `switchable` that the mode makes it deterministic, `silent` that nothing does and nothing tells. `instead` is what
+    to do in these releases, where it is not what the op says."""
 
     since: str
     status: Literal["errors", "switchable", "silent", "deterministic", "absent"]
     note: str = ""
+    instead: str = ""
 
 
 class Rewrite(Table, frozen=True, kw_only=True):
@@ -124,6 +126,12 @@ def ops_of(code: str, ops: Iterable[Op], target: tuple[int, int] | None = None) 
 def status_at(op: Op, target: tuple[int, int]) -> str:
     """The status of `op` in release `target` of torch; of another package the newest release is meant."""
     return status_in(op.status, target) if op.package == "torch" else op.status[-1].status
+
+
+def instead_at(op: Op, target: tuple[int, int]) -> str:
+    """What to do instead of `op` in release `target` of torch."""
+    rows = [row for row in op.status if op.package == "torch" and release(row.since) <= target]
+    return (rows[-1].instead if rows else "") or op.instead
 
 
 def release(text: str) -> tuple[int, int]:

@@ -84,7 +84,7 @@ def _verdict(row: Row) -> Verdict:
 
 def _history(op: Op, status: Verdict) -> tuple[Status, ...]:
     first = op.status[0]
-    return (msgspec.structs.replace(first, since="1.0", status=status, note=""),)
+    return (msgspec.structs.replace(first, since="1.0", status=status, note="", instead=""),)
 
 
 def elsewhere(op: Op | Row, ops: Iterable[Op] | Iterable[Row], device: str) -> bool:

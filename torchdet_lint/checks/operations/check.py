@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.catalogue.ops import instead_at
 from torchdet_lint.checks import table
 from torchdet_lint.checks.operations.addresses import own_addresses
 from torchdet_lint.checks.operations.candidates import Operations
@@ -43,7 +44,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             "device": _PLACES.get(op.devices, "CUDA"),
             "condition": _conditions(op),
             "release": ".".join(map(str, module.target.torch)),
-            "instead": f"{op.instead}." if op.instead else _advice(operation),
+            "instead": f"{instead}." if (instead := instead_at(op, module.target.torch)) else _advice(operation),
             "measured_on": op.machine,
         }
         yield Violation(

@@ -139,8 +139,9 @@ def _places(
             continue
         plain = "TDL402" if status == "switchable" else "TDL401"
         rule = row.rule or ("TDL403" if direction == "backward" else plain)
+        instead = ops.instead_at(row, release)
         yield Place(
-            rule, op, direction, status, file, line, ran, count, row.aggregate, row.condition, row.instead, row.measured
+            rule, op, direction, status, file, line, ran, count, row.aggregate, row.condition, instead, row.measured
         )
 
 
