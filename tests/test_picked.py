@@ -335,7 +335,7 @@ def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, se
         f"for row in DataLoader({made}, num_workers=2):\n    print(row)\n",
     )
     finding = of_the_loader(folder)
-    assert ("draws" if "use only generators" in finding.message else finding.severity) == severity
+    assert ("draws" if "use global generators" in finding.message else finding.severity) == severity
 
 
 NAMED = """
@@ -496,7 +496,7 @@ def test_an_order_of_completion_that_only_some_runs_have_is_told_as_possible(pic
 
 
 @pytest.mark.parametrize(
-    ("crop", "told"), [("RandomCrop", "use only generators"), ("CenterCrop", "nothing in the workers needs a seed")]
+    ("crop", "told"), [("RandomCrop", "use global generators"), ("CenterCrop", "nothing in the workers needs a seed")]
 )
 def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, told):
     """The transforms that a dictionary holds count, whichever of them is picked."""
@@ -516,7 +516,7 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
 
 
 @pytest.mark.parametrize(
-    ("crop", "told"), [("RandomCrop", "use only generators"), ("CenterCrop", "nothing in the workers needs a seed")]
+    ("crop", "told"), [("RandomCrop", "use global generators"), ("CenterCrop", "nothing in the workers needs a seed")]
 )
 def test_data_sets_that_a_comprehension_makes_by_name_are_in_sight(project, crop, told):
     folder = project(

@@ -1846,7 +1846,7 @@ def test_what_the_collate_function_of_a_loader_of_another_file_draws_is_drawn_in
         loaders_DOT_py=example.files["loaders.py"],
     )
     found = [one.message for one in lint(folder, min_severity="note") if one.filename.endswith("main.py")]
-    assert ["use only" in message for message in found if "num_workers" in message] == [True, True, False]
+    assert ["use global" in message for message in found if "num_workers" in message] == [True, True, False]
 
 
 @pytest.mark.parametrize(("decorator", "severity"), [("@property", "warning"), ("@cached_property", "warning")])

@@ -51,7 +51,8 @@ def test_help_begins_with_a_verb(code: str) -> None:
 
 
 def test_help_of_operations_begins_with_a_verb() -> None:
-    helps = {op.instead: op.op for op in load().facts.ops if op.instead}
+    rows = [(op.op, text) for op in load().facts.ops for text in (op.instead, *(row.instead for row in op.status))]
+    helps = {text: op for op, text in rows if text}
     assert [op for text, op in helps.items() if not VERB.match(text)] == []
     # One verb, not two: "Use Flatten".
     assert [op for text, op in helps.items() if text.startswith("Use ") and VERB.match(text.removeprefix("Use "))] == []
