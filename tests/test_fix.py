@@ -11,6 +11,7 @@ from textwrap import dedent
 import fixing
 import pytest
 
+from torchdet_lint import api
 from torchdet_lint.catalogue import loading
 from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
 from torchdet_lint.fixes.edits import Editor
@@ -618,3 +619,20 @@ def test_target_of_a_process_that_is_no_plain_function(library):
 def test_import_is_not_made_sure_of_where_the_file_does_without(library):
     text = "import os\n\ndef g():\n    f()\n\nif has_torch():\n    import torch\n    import torch.nn\n"
     assert "condition" in fixing.refusal(text, library, "f", worker)
+
+
+@pytest.mark.parametrize(
+    ("value", "others", "applicability"),
+    [
+        ("args.fast", "", "unsafe"),
+        ("args.fast", "print(args.fast)", "safe"),
+        ("config.CUDNN.BENCHMARK", "print(config.CUDNN.BENCHMARK)", "unsafe"),
+        ("args.fast and args.cuda", "", "safe"),
+        ("len(args.gpus) > 1", "", "safe"),
+        ("True", "", "safe"),
+    ],
+)
+def test_an_option_that_only_turns_benchmark_mode_on_is_not_left_without_effect(value, others, applicability):
+    text = f"import torch\n\ndef setup(args, config):\n    torch.backends.cudnn.benchmark = {value}\n    {others}\n"
+    (finding,) = [one for one in api.lint_source(text) if one.code == "TDL201"]
+    assert finding.fix.applicability == applicability

@@ -50,7 +50,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         alone = alone and not _is_for_several(assignment)
         change = (Replace(given.node, setting.replacement),) if alone else ()
         variant = "" if given.known or by_calls else "unknown"
-        chosen = by_calls or _is_asked_for(module, assignment.node, details["setting"])
+        chosen = by_calls or _is_asked_for(module, assignment, details["setting"])
         asked: Applicability | None = "unsafe" if chosen else None
         related = (RelatedNode(given.node, _SAID_BY_CALLS),) if by_calls else ()
         yield Violation(assignment.node, details, variant, changes=change, applicability=asked, related=related)
@@ -159,9 +159,20 @@ def _puts_back(module: Module, call: Call) -> bool:
     return False
 
 
-def _is_asked_for(module: Module, node: cst.CSTNode, setting: str) -> bool:
-    """Whether `node` runs only where an option of the program asks for the setting by its name."""
-    return any(holds and setting in module.code(test) for test, holds in tests_around(module, node))
+def _is_asked_for(module: Module, assignment: Assignment, setting: str) -> bool:
+    """Whether an option of the program asks for the setting by its name: what is assigned runs only where it does, or
+    is its value, `args.cudnn_benchmark`, or an option that nothing else in the file reads."""
+    given = assignment.value
+    if not given.known and (setting in given.source.lower() or _is_read_once(module, given.node)):
+        return True
+    return any(holds and setting in module.code(test) for test, holds in tests_around(module, assignment.node))
+
+
+def _is_read_once(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is an attribute, `args.fast`, that stands nowhere else in the file."""
+    if not isinstance(node, cst.Attribute):
+        return False
+    return len(re.findall(rf"\.{node.attr.value}\b", module.text)) == 1
 
 
 def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
