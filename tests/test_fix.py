@@ -636,3 +636,11 @@ def test_an_option_that_only_turns_benchmark_mode_on_is_not_left_without_effect(
     text = f"import torch\n\ndef setup(args, config):\n    torch.backends.cudnn.benchmark = {value}\n    {others}\n"
     (finding,) = [one for one in api.lint_source(text) if one.code == "TDL201"]
     assert finding.fix.applicability == applicability
+
+
+def test_benchmark_mode_that_an_option_turns_on_may_be_on():
+    switch = "torch.backends.cudnn.benchmark = True"
+    text = f"import torch\n\ndef setup(args):\n    if args.cudnn_benchmark:\n        {switch}\n"
+    (finding,) = [one for one in api.lint_source(text) if one.code == "TDL201"]
+    assert "may be on" in finding.message
+    assert finding.message.endswith("(`args.cudnn_benchmark`)")

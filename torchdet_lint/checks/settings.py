@@ -44,14 +44,16 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         if not table.may_be_asked_for(module, assignment.node, () if by_calls else _unknown([given])):
             continue
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
+        option = _option_asking(module, assignment, details["setting"])
         alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
         # What a walrus in the value binds is read elsewhere.
         alone = alone and not isinstance(assignment.node, cst.AugAssign) and ":=" not in module.code(given.node)
         alone = alone and not _is_for_several(assignment)
         change = (Replace(given.node, setting.replacement),) if alone else ()
         variant = "" if given.known or by_calls else "unknown"
-        chosen = by_calls or _is_asked_for(module, assignment, details["setting"])
-        asked: Applicability | None = "unsafe" if chosen else None
+        if given.known and option and "unknown" in rule.messages:
+            variant, details["value"] = "unknown", option
+        asked: Applicability | None = "unsafe" if by_calls or option else None
         related = (RelatedNode(given.node, _SAID_BY_CALLS),) if by_calls else ()
         yield Violation(assignment.node, details, variant, changes=change, applicability=asked, related=related)
     for call, row in table.calls(module, rule, by_callers=True):
@@ -159,13 +161,14 @@ def _puts_back(module: Module, call: Call) -> bool:
     return False
 
 
-def _is_asked_for(module: Module, assignment: Assignment, setting: str) -> bool:
-    """Whether an option of the program asks for the setting by its name: what is assigned runs only where it does, or
-    is its value, `args.cudnn_benchmark`, or an option that nothing else in the file reads."""
+def _option_asking(module: Module, assignment: Assignment, setting: str) -> str:
+    """The option of the program that asks for the setting by its name, as it is written: what is assigned runs only
+    where it does, or is its value, `args.cudnn_benchmark`, or an option that nothing else in the file reads."""
     given = assignment.value
     if not given.known and (setting in given.source.lower() or _is_read_once(module, given.node)):
-        return True
-    return any(holds and setting in module.code(test) for test, holds in tests_around(module, assignment.node))
+        return given.source
+    tests = (" ".join(module.code(test).split()) for test, holds in tests_around(module, assignment.node) if holds)
+    return next((test for test in tests if setting in test), "")
 
 
 def _is_read_once(module: Module, node: cst.BaseExpression) -> bool:
