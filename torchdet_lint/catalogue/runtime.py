@@ -26,6 +26,7 @@ class Dispatch(NamedTuple):
 
     empty: Words
     views: Words
+    binds: Words
     picks: Words
     resizing: Words
     lifts: Words

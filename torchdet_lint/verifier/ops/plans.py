@@ -26,12 +26,13 @@ class Plan:
 
     `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns
     exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of
-    its first argument, which it writes, `outs` are the keywords that it writes and reads nothing of. `form` says what
-    is all that it gives: `MADE` one new tensor, `CHANGED` its first argument, `NUMBER` a number of Python's; 0 where it
-    gives or does more than that.
+    its first argument, which it writes, `binds` that the tensor which it returns is made of those that it is given;
+    `outs` are the keywords that it writes and reads nothing of. `form` says what is all that it gives: `MADE` one new
+    tensor, `CHANGED` its first argument, `NUMBER` a number of Python's; 0 where it gives or does more than that.
     """
 
     __slots__ = (
+        "binds",
         "call",
         "form",
         "fresh",
@@ -54,7 +55,7 @@ class Plan:
         schema = getattr(function, "_schema", None)
         self.written: tuple[tuple[int, str], ...] = ()
         self.name, self.kind, self.fresh = str(function), VALUE, 2
-        self.overwrites = self.random = False
+        self.overwrites = self.random = self.binds = False
         self.scratch: tuple[int, ...] = ()
         self.outs: frozenset[str] = frozenset()
         self.tensors: tuple[bool, ...] = ()
@@ -64,7 +65,8 @@ class Plan:
         self.name = schema.name.replace("::", ".") + (f".{schema.overload_name}" if schema.overload_name else "")
         namespace, _, base = schema.name.partition("::")
         self.written = _written(schema, base)
-        self.fresh = _fresh(schema)
+        self.binds = base in _TABLES.binds
+        self.fresh = 0 if self.binds else _fresh(schema)
         self.scratch = _TABLES.scratch.get(base, ())
         self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
         self.random = torch.Tag.nondeterministic_seeded in function.tags and base not in _TABLES.drawless

@@ -13,7 +13,7 @@ from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, NUMBER, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
-from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, memory
+from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, form_of, memory
 from torchdet_lint.verifier.recording.op.places import caller, current_node, places
 from torchdet_lint.verifier.recording.values import base_of, exact, leaves, plain_digest, tensors_in
 
@@ -436,6 +436,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 elif plan.fresh:
                     unwritten = still_unwritten((args, *kwargs.values())) if flags & trace.UNWRITTEN else _NONE
                     several(out, digests, plan.scratch, unwritten)
+                elif plan.binds:
+                    digests.append(hash((form_of(out), *tensors)) & mask)
                 for position, name in plan.written:
                     flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
                 if plan.random:

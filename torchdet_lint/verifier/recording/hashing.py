@@ -88,6 +88,7 @@ _PLAIN = {
 
 
 _OWN = (torch.Tensor, torch.nn.Parameter)
+_SPARSE = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
 
 def on_other_device(tensor: torch.Tensor) -> bool:
@@ -192,7 +193,9 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
 
 
 def inner_tensors(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The tensors that a wrapper (jagged, distributed, a user's own) is made of; empty for a tensor with memory."""
+    """The tensors that a sparse one or a wrapper (jagged, distributed, a user's own) is made of; empty for others."""
+    if tensor.layout in _SPARSE and (type(tensor) in _OWN or not is_fake(tensor)):
+        return _parts(tensor.detach()) or ()
     if type(tensor) in _OWN or not hasattr(tensor, "__tensor_flatten__") or is_fake(tensor):
         return ()
     names, _ = tensor.__tensor_flatten__()

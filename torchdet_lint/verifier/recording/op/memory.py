@@ -58,6 +58,12 @@ def extent(tensor: torch.Tensor) -> int:
         return 0
 
 
+def form_of(tensor: torch.Tensor) -> int:
+    """What its parts do not say of a tensor: its shape, and whether a sparse one is known to have each place once."""
+    coalesced = tensor.layout is torch.sparse_coo and tensor.is_coalesced()
+    return hash((() if tensor.is_nested else tuple(tensor.shape), coalesced))
+
+
 def memory(run: Run) -> Memory:  # noqa: C901
     """The memory of the process of `run`. What the functions need is bound here: they run for every op."""
     owners, foreign, filled, begun, loans = run.owners, run.foreign, run.filled, run.begun, run.loans
@@ -80,6 +86,10 @@ def memory(run: Run) -> Memory:  # noqa: C901
                         base -= offset * value.element_size()
                         part += offset << 20
                 except (RuntimeError, NotImplementedError):
+                    if parts := parts_of(value):
+                        tensors.append(form_of(value))
+                        flags |= read(parts, tensors, numbers, came)
+                        continue
                     base, part = base_of(value), extent(value)
             elif kind is float:
                 numbers.append((hash(value) if value == value else NAN) if value != -1 else MINUS_ONE)
@@ -192,8 +202,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
         if base:
             owners[base_of(value)] = known & CLEAN
             return known
-        kind = type(value)
-        if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+        if parts := parts_of(value):
             for part in parts:
                 fresh(part)
         elif base := base_of(value):
@@ -251,6 +260,11 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 offset: Any = value.storage_offset()
                 if offset:
                     base -= offset * value.element_size()
+            elif parts := parts_of(value):
+                # It may have others than before.
+                for part in parts:
+                    fresh(part)
+                return 0
             elif not (base := base_of(value)):
                 return 0
             old = owners.get(base)
@@ -270,6 +284,8 @@ def memory(run: Run) -> Memory:  # noqa: C901
         return flags
 
     def digest_of(value: torch.Tensor) -> int:
+        if parts := parts_of(value):
+            return hash((form_of(value), *map(digest_of, parts))) & hashing.MASK
         known, base = located(value)[0], base_of(value)
         if base:
             owners[base] = known & CLEAN
