@@ -2353,3 +2353,47 @@ def test_what_a_list_holds_several_times_is_counted(project, kinds, layers):
         one for one in lint(project(main_DOT_py=REPEATED.format(kinds=kinds, layers=layers))) if one.code == "TDL203"
     ]
     assert finding.message.endswith("without it: 1 × Conv2d")
+
+
+CLIPS = """
+import random
+import sys
+
+import torch
+import somebody
+from torch.utils.data import DataLoader, Dataset
+
+class Flip:
+    def __call__(self, frames):
+        return frames[::-1] if random.random() < 0.5 else frames
+
+def turned(frames):
+    return frames[::-1] if torch.rand(()) < 0.5 else frames
+
+class Clips(Dataset):
+    def __init__(self, rows, transform):
+        self.rows, self.transform = rows, transform
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        frames = self.transform(self.rows[index])
+        return frames[0], frames[1:]
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.save(list(DataLoader(Clips([[1, 2], [3, 4]], {transform}), num_workers=2)), "clips.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("transform", "severity"),
+    [
+        ("Flip()", "note"),
+        ("turned", "note"),
+        ("getattr(somebody, sys.argv[1])", "warning"),
+    ],
+)
+def test_what_a_transform_gives_is_no_data_set_that_is_picked(project, transform, severity):
+    assert severity_of_the_loader(project(main_DOT_py=CLIPS.format(transform=transform))) == severity

@@ -10,7 +10,7 @@ from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, keeps_attributes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
 from torchdet_lint.dataflow.workers.owning import holds_at, package_of
-from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed
+from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed, picked_from
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import walk
@@ -140,8 +140,16 @@ class WorkerBodies:
                 one = _at(value, made.place) if isinstance(made, Part) else value
                 for behind, home in self.bindings.rows_of(one, inner) if one is not None else ():
                     self._row_of(behind, home, way, depth + 1)
-        elif any(True for _ in self.bindings.picked(call.func, scope)):
+        elif not all(self._is_in_sight(one, home) for one, home in self.bindings.picked(call.func, scope)):
             self._out = True
+
+    def _is_in_sight(self, picked: ast.expr, scope: Scope) -> bool:
+        """Whether what is called, by another name, is an object or a function: no class that is picked."""
+        if made := self.bindings.objects(picked, scope)[0]:
+            return all(picked_from(call) is None for call, _ in made)
+        behind = [(one, home) for one, home in self.bindings.behind(picked, scope) if isinstance(one, ast.Name)]
+        found = [self.classes.definition(self.classes.dotted(one, home.file), home.file) for one, home in behind]
+        return bool(found) and all(one is not None and isinstance(one[0], ast.FunctionDef) for one in found)
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
