@@ -39,7 +39,8 @@ class Collecting(Trace):
             if isinstance(node, cst.Yield):
                 value = node.value.item if isinstance(node.value, cst.From) else node.value
                 if value is None or not self.is_keyed(value, target, loop.body):
-                    yield from self.returned(node.value if node.value is not None else node, node)
+                    # The order is that of the generator, whatever one round of the loop gives.
+                    yield from self.returned(node, node)
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 yield from self._method(node, node.func, loop, target, bound)
             elif isinstance(node, cst.Call) and bare(node.func) == "print":
