@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.infer import Inference
     from torchdet_lint.module.module import Module
 
-# What only a sparse tensor has, whose gradient is sparse and no sum by an index.
 _STEPS = 40
+# Through so many networks the gradient is followed.
+_MOST = 3
+# What makes networks, and layers, of a library.
+_NETWORKS = ("torchvision.models.", "timm.create_model", "torch.nn.")
 
 
 class GradientPaths:
@@ -24,6 +27,7 @@ class GradientPaths:
         self.facts = inference.facts
         self.definitions = module.shared(DefUse)
         self.seen: set[int] = set()
+        self.networks = 0
 
     def ends(self, node: cst.BaseExpression) -> bool:
         """Whether the value of `node` is evidently of use only where no gradient comes back: compared, made whole,
@@ -74,7 +78,20 @@ class GradientPaths:
             owner, _, last = name.rpartition(".")
             if owner in modules:
                 return last in self.facts.without_gradient or self.ends(call.node)
+            if self._is_network(name):
+                self.networks += 1
+                return self.networks <= _MOST and self.ends(call.node)
         return False
+
+    def _is_network(self, name: str) -> bool:
+        """Whether what is called is a network that a library has made: it hands the gradient on, and takes no other."""
+        made, called, methods = name.partition("()")
+        moves = self.module.library.facts.programs.moves
+        return (
+            bool(called)
+            and made.startswith(_NETWORKS)
+            and all(method in moves for method in methods.replace("()", "").split(".")[1:])
+        )
 
     def _bound(self, target: cst.BaseExpression, statement: cst.Assign) -> bool:
         """A name of a function, wherever it is read afterwards."""

@@ -328,11 +328,9 @@ class Operations:
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
             applied = self.module.parent(call.node)
-            return (
-                isinstance(applied, cst.Call)
-                and applied.func is call.node
-                and GradientPaths(self.module, self.inference).ends(applied)
-            )
+            at_once = isinstance(applied, cst.Call) and applied.func is call.node
+            calls = [applied] if isinstance(applied, cst.Call) and at_once else self._applications(call)
+            return bool(calls) and all(GradientPaths(self.module, self.inference).ends(one) for one in calls)
         return (
             self.gradients.called_untracked(call.node)
             or GradientPaths(self.module, self.inference).ends(call.node)
@@ -501,20 +499,23 @@ class Operations:
         return any(other.gradient == "yes" for other in others)
 
     def _is_given_data(self, made: Call) -> bool:
-        """Whether the module that `made` makes, and may move, is kept by a name or an attribute, and only called with
-        what has no gradient."""
+        """Whether the module that `made` makes is only called with what has no gradient."""
+        calls = self._applications(made)
+        return bool(calls) and all(
+            len(call.args) == 1 and self.inference.infer(call.args[0].value).gradient == "no" for call in calls
+        )
+
+    def _applications(self, made: Call) -> list[cst.Call]:
+        """The calls of the module that `made` makes, and may move, where a name or an attribute keeps it and it is only
+        called; else none."""
         node = made.node
         while (moved := self._moved_at_once(node)) is not None:
             node = moved
         statement = self.module.parent(node)
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         if isinstance(target, cst.Attribute) and names.dotted(target.value) == "self":
-            calls = [call.node for call in self.gradients.held_calls(target)]
-        else:
-            calls = only_applied(self.module, node) or []
-        return bool(calls) and all(
-            len(call.args) == 1 and self.inference.infer(call.args[0].value).gradient == "no" for call in calls
-        )
+            return [call.node for call in self.gradients.held_calls(target)]
+        return only_applied(self.module, node) or []
 
     def _moved_at_once(self, node: cst.Call) -> cst.Call | None:
         """The call of a method that moves what `node` makes: `Upsample(2).to(device)`."""
