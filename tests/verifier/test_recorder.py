@@ -25,6 +25,7 @@ from torchdet_lint.verifier.comparison.explain import explain  # noqa: E402
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence  # noqa: E402
 from torchdet_lint.verifier.recording import dispatcher, hashing  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
+from torchdet_lint.verifier.remedies.memory import fill_mode  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 from torchdet_lint.verifier.trace.listing import Asked, overview, records  # noqa: E402
 
@@ -924,3 +925,20 @@ def test_memory_that_is_handed_back_before_it_is_all_written_is_no_difference(tm
     record(tmp_path, body, "b")
     outcome = compare(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace")
     assert not [item for item in outcome.divergences if "copy_in" in item.site.op]
+
+
+def test_what_linearize_traces_with_is_no_value_that_the_program_reads(tmp_path):
+    def body(_):
+        start = torch.ones(2, 3)
+        _, pushed = torch.func.linearize(lambda x: (x.tanh() ** 2).sum(), start)
+        return pushed(torch.ones(2, 3))
+
+    opened = [record(tmp_path, lambda n=n: body(n), f"{n}") for n in (0, 1)]
+    assert not any(one.flags & trace.UNWRITTEN for _, one in rows(opened[0]))
+    assert compare(opened[0].path, opened[1].path).identical
+    with fill_mode(0xFF), Recorder(tmp_path / "2.tdtrace"):
+        body(0)
+    with Recorder(tmp_path / "3.tdtrace"), fill_mode(0xFF):
+        body(0)
+    for n in (2, 3):
+        assert compare(opened[0].path, tmp_path / f"{n}.tdtrace").identical

@@ -35,6 +35,7 @@ class Dispatch(NamedTuple):
     overwrites: Words
     drawless: Words
     fills: Words
+    unused: Words
     undeclared_writes: dict[str, Words]
     scratch: dict[str, tuple[int, ...]]
     backward: dict[str, str]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pkgutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _python_dispatch
 
-from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.ops.allocations import is_filled, is_unused, not_ours
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, NUMBER, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, form_of, memory
@@ -32,19 +31,8 @@ _STORAGES = torch.UntypedStorage.clone.__code__.co_filename
 
 def _copies_storage(frame: FrameType | None) -> bool:
     """Whether an op is part of the copy of a storage: into shared memory (`share_memory_`), for a clone."""
-    frame = _outside(frame)
+    frame = not_ours(frame)
     return frame is not None and frame.f_code.co_filename == _STORAGES
-
-
-def _outside(frame: FrameType | None) -> FrameType | None:
-    """The first of a frame and those above it that is not of this file."""
-    while frame is not None and frame.f_code.co_filename == _HERE:
-        frame = frame.f_back
-    return frame
-
-
-_HERE = _copies_storage.__code__.co_filename
-_FILLS = frozenset(pkgutil.resolve_name(name).__code__ for name in runtime.dispatch().fills)
 
 
 class Quiet:
@@ -168,11 +156,10 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
             run.begun.discard(base)
-            origin = _outside(frame)
-            if origin is not None and origin.f_code in _FILLS:
-                run.filled.add(base)
-            else:
-                run.filled.discard(base)
+            (run.filled.add if is_filled(frame) else run.filled.discard)(base)
+            if is_unused(frame):
+                out.zero_()
+                fresh(out)
             allocated[base] = site
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])

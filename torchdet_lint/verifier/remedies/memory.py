@@ -106,6 +106,7 @@ def fill_mode(byte: int) -> Any:
     """
     import torch
 
+    from torchdet_lint.verifier.ops.allocations import is_unused
     from torchdet_lint.verifier.ops.dispatch import OpMode, name_of
 
     fresh = frozenset(f"aten::{name}" for name in (*_FACTORIES, *_METHODS))
@@ -113,7 +114,7 @@ def fill_mode(byte: int) -> Any:
     def fill(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = function(*args, **kwargs)
         if name_of(function) in fresh and isinstance(result, torch.Tensor) and not result.is_meta:
-            _fill(torch, result, byte)
+            _fill(torch, result, 0 if is_unused(sys._getframe()) else byte)
         return result
 
     return OpMode(fill)
@@ -127,4 +128,6 @@ def _fill(torch: Any, tensor: Any, byte: int) -> None:
     # A recorder must not see the fill: to the program the memory is unwritten.
     with _disable_current_modes():
         storage = tensor.untyped_storage()
+        if storage.device.type == "meta":  # a fake one's
+            return
         torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).fill_(byte)
