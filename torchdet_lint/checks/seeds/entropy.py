@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.seeds.fresh_defaults import FreshDefaults
 from torchdet_lint.checks.seeds.spared import Spared, asks_for_none
+from torchdet_lint.checks.seeds.unread import imports_only_for
 from torchdet_lint.checks.seeds.uses import Uses
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
@@ -136,19 +137,21 @@ def _mended(module: Module, way: _Way) -> tuple[tuple[Change, ...], Applicabilit
     if worker is not None:
         # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
         if sink.call.node in module.ancestors(value) and _names_in(value, whole) <= _first_parameter(worker):
-            return (NeedImport("torch"), Replace(value, _WORKER_SEED)), None
-        return (NeedImport("torch"), Replace(whole, "{torch}.initial_seed() % 2**31")), None
+            return (NeedImport("torch"), Replace(value, _WORKER_SEED), *imports_only_for(module, value)), None
+        seed_there = Replace(whole, "{torch}.initial_seed() % 2**31")
+        return (NeedImport("torch"), seed_there, *imports_only_for(module, whole)), None
     called: cst.CSTNode = way.source.node
     if module.enclosing_function(called) is not module.enclosing_function(place):
         called = next(one for one in (place, *module.ancestors(place), called) if module.call_at(one) is not None)
     seed = module.shared(ProgramSeeds).replacement(called, None if sink.libraries else _generator(sink.call))
+    unread = tuple(imports_only_for(module, whole))
     kept = _other_summand(module, whole)
     if kept is not None and seed.text == "{seed}" and "seed" in module.code(kept).lower():
-        return (Replace(module.parent(whole), module.code(kept)),), seed.applicability
+        return (Replace(module.parent(whole), module.code(kept)), *unread), seed.applicability
     other = _other_branch(module, whole) if seed.text == "{seed}" else None
     if other is not None:
-        return (Replace(module.parent(whole), module.code(other)),), seed.applicability
-    return (*seed.needs, Replace(whole, seed.text)), seed.applicability
+        return (Replace(module.parent(whole), module.code(other)), *unread), seed.applicability
+    return (*seed.needs, Replace(whole, seed.text), *unread), seed.applicability
 
 
 def _other_branch(module: Module, node: cst.CSTNode) -> cst.Integer | None:

@@ -1,0 +1,46 @@
+"""An expression that a fix takes away -> the imports of which it was the only reader."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.syntax import nodes
+from torchdet_lint.finding import Replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.module.module import Module
+
+# What no other fix of the file may come to need, as it may `random`.
+_SPARE = frozenset({"datetime", "secrets", "time", "uuid"})
+
+
+def imports_only_for(module: Module, node: cst.CSTNode) -> Iterator[Replace]:
+    """The removal of each import of the clock and its like that nothing but `node` reads, here or in another file."""
+    for name in dict.fromkeys(one.value for one in nodes(node) if isinstance(one, cst.Name)):
+        statement = _only_import(module, name)
+        if statement is None or (module.readers is not None and module.readers(name)):
+            continue
+        if _times(name, module.text) == _times(name, module.code(statement)) + _times(name, module.code(node)):
+            yield Replace(statement, "")
+
+
+def _only_import(module: Module, name: str) -> cst.CSTNode | None:
+    """The statement that imports `name` alone, on a line of its own without a comment, where nothing else binds it."""
+    module.load_where(word=name)
+    bound = list(module.scope.bindings.get(name, ()))
+    if len(bound) != 1 or bound[0].conditional or bound[0].target.partition(".")[0] not in _SPARE:
+        return None
+    found = bound[0].node
+    alone = isinstance(found, (cst.Import, cst.ImportFrom)) and "," not in module.code(found)
+    line = module.parent(found) if found is not None and alone else None
+    plain = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and not line.trailing_whitespace.comment
+    return found if plain else None
+
+
+def _times(name: str, text: str) -> int:
+    return len(re.findall(rf"\b{name}\b", text))
