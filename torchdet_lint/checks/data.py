@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 LOADER = "torch.utils.data.DataLoader"
 _WORKERS = "num_workers"
 _FOLLOWED = 4
+# What draws as a sampler with weights does.
+_WEIGHED = "multinomial"
 _WORKERS_SEED_NUMPY = (1, 9)
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
@@ -425,7 +427,9 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             continue  # torch asks only whether it is true
         at_once = row.variant == "split"
         below = at_once and module.shared(ProgramSeeds).right_below_a_seed(call.node)
-        changes, safe = _own_generator(module, call, permutes=True, at_once=at_once)
+        # What draws as nothing else of the file does may start from the very seed.
+        weighs = not set(call.names).isdisjoint(rule.words["weighs"]) and _WEIGHED not in module.text
+        changes, safe = _own_generator(module, call, permutes=not weighs, at_once=at_once)
         if safe == "unsafe" and at_once and _until_it_is_right(module, call.node):
             changes, safe = (_AGAIN,), None
         yield Violation(
