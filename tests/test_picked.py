@@ -2397,3 +2397,76 @@ if __name__ == "__main__":
 )
 def test_what_a_transform_gives_is_no_data_set_that_is_picked(project, transform, severity):
     assert severity_of_the_loader(project(main_DOT_py=CLIPS.format(transform=transform))) == severity
+
+
+CROPS = """
+from torchvision import transforms
+
+
+def listed(is_train):
+    steps = []
+    if is_train:
+        steps.append(transforms.RandomCrop(2))
+    else:
+        steps.append(transforms.CenterCrop(2))
+    return transforms.Compose(steps)
+
+
+def bound(is_train):
+    if is_train:
+        first = transforms.RandomCrop(2)
+    else:
+        first = transforms.CenterCrop(2)
+    return transforms.Compose([first, transforms.ToTensor()])
+"""
+CUT = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+from steps import bound, listed
+
+torch.manual_seed(0)
+
+
+class Rows(Dataset):
+    def __init__(self, mode, is_train=True):
+        self.is_train = mode == "train"
+        self.cut = MADE
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.cut(torch.ones(3, 9, 9))
+
+
+def load(mode, is_train):
+    return DataLoader(Rows(mode, is_train), num_workers=2)
+
+
+for row in load("MODE", TRAINS):
+    print(row)
+"""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "listed(is_train)",
+        "bound(self.is_train)",
+        "transforms.Compose([transforms.RandomCrop(2) if is_train else transforms.CenterCrop(2)])",
+        "listed(False) if not is_train else bound(True)",
+    ],
+)
+@pytest.mark.parametrize(
+    ("mode", "trains", "again", "told"),
+    [
+        ("test", "False", "", "nothing in the workers needs a seed"),
+        ("train", "True", "", "use global generators"),
+        ("test", "False", "load('train', True)", "use global generators"),
+    ],
+)
+def test_a_transform_in_an_arm_that_evaluation_rules_out_draws_nothing(project, made, mode, trains, again, told):
+    text = CUT.replace("MADE", made).replace("MODE", mode).replace("TRAINS", trains)
+    finding = of_the_loader(project(steps_DOT_py=CROPS, main_DOT_py=f"{text}{again}\n"))
+    assert told in finding.message

@@ -167,7 +167,7 @@ class Bindings:
         if root not in self._added:
             pairs = (pair for statement in statements(root.body) for pair in added(statement))
             self._added[root] = _grouped((to.id, value) for to, value in pairs if isinstance(to, ast.Name))
-        for value in self._added[root].get(name.id, ()):
+        for value in self.living(self._added[root].get(name.id, ()), scope):
             yield value, scope
 
     def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
@@ -214,6 +214,11 @@ class Bindings:
             self._idle[dead] = frozenset(id(one) for part in dead for one in walk(part))
         return self._idle[dead]
 
+    def living(self, values: Iterable[ast.expr], scope: Scope) -> Iterator[ast.expr]:
+        """Those of `values` that stand in nothing that does not run."""
+        idle = self.idle(scope.dead)
+        return (value for value in values if id(value) not in idle)
+
     def nested(self, name: str, scope: Scope) -> _Definition | None:
         """The function or class of that name which the function around defines."""
         function = scope.function
@@ -251,6 +256,17 @@ class Bindings:
             generators = (node for node in walk(function) if isinstance(node, ast.comprehension))
             self._comprehended[function] = _grouped(pair for one in generators for pair in bound_elements(one))
         return self._comprehended[function]
+
+    def always_passed(self, scope: Scope) -> Iterator[tuple[str, Bound]]:
+        """The parameters of the function around for which all calls in sight pass the same constant, and that."""
+        function = scope.function
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        for name in sorted(self._parameters(function) - self._bound_in(function).keys()):
+            values = [value for value, _ in self._passed(name, scope)]
+            constant = all(isinstance(one, ast.Constant) for one in values)
+            if constant and len({ast.dump(one) for one in values}) == 1:
+                yield name, (values[0], scope)
 
     def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:
         """What the calls in sight pass for a parameter of a function or constructor of this file."""

@@ -86,6 +86,7 @@ class Classes:
                 above = handed_on(initial)
                 inner = Scope(home, initial, instance, {**defaults, **bound}, left_open=left_open)
                 dead = self.constants.dead(initial, self.constants.given(inner)) if call is not None else ()
+                inner = inner._replace(dead=dead)
                 self._attributes(initial, inner, instance, dead)
                 given = (given or _NOTHING).above(initial, above, inner) if above is not None else None
                 done = above is None

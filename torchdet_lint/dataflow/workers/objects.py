@@ -99,7 +99,8 @@ class WorkerObjects(WorkerBodies):
             return Handed(False, (), frozenset())
         function, owner = self.bindings.around(call)
         scope = Scope(self.file, function, self.classes.instance(owner, self.file) if owner is not None else None)
-        given: dict[str, Bound] = {name: (value, scope) for name, value in self.bindings.one_by_one(call).items()}
+        given: dict[str, Bound] = dict(self.bindings.always_passed(scope))
+        given |= {name: (value, scope) for name, value in self.bindings.one_by_one(call).items()}
         for name, value in arguments.items():
             self._value(
                 value, scope._replace(way=None, given=given or None), "dataset" if name == "dataset" else None, 0
@@ -129,7 +130,7 @@ class WorkerObjects(WorkerBodies):
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
-            for branch in self._left(node, scope):
+            for branch in self.bindings.living(branches(node), scope):
                 self._value(branch, scope, way, depth)
         elif isinstance(node, (ast.Subscript, Part)):
             self._part(node, scope, way, depth)
@@ -141,11 +142,6 @@ class WorkerObjects(WorkerBodies):
             self._name(node, scope, way, depth)
         else:
             self._out = True
-
-    def _left(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
-        """What a choice may give in `scope`."""
-        idle = self.bindings.idle(scope.dead)
-        return [branch for branch in branches(node) if id(branch) not in idle]
 
     def _display(self, node: ast.expr, scope: Scope, depth: int) -> None:
         """Look at what runs to make `node`, at the objects that a dictionary holds, and at lists that are added up."""
