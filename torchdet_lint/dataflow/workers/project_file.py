@@ -203,9 +203,16 @@ def own_assignments(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
 
 
 def picked_from(node: ast.expr) -> ast.expr | None:
-    """What `getattr(module, name)` takes something from."""
-    picks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
-    return node.args[0] if picks and isinstance(node, ast.Call) and len(node.args) == 2 else None
+    """What `getattr(module, name)` takes something from, or `eval("module." + name)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[module, _]):
+            return module
+        case (
+            ast.Call(func=ast.Name(id="eval"), args=[ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Add())])
+            | ast.Call(func=ast.Name(id="eval"), args=[ast.JoinedStr(values=[ast.Constant(value=str(text)), *_])])
+        ) if text.endswith(".") and text[:-1].isidentifier():
+            return once(node, lambda: ast.Name(text[:-1], ast.Load()))
+    return None
 
 
 def contents_of(node: ast.expr) -> ast.expr | None:
