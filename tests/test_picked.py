@@ -2470,3 +2470,48 @@ def test_a_transform_in_an_arm_that_evaluation_rules_out_draws_nothing(project, 
     text = CUT.replace("MADE", made).replace("MODE", mode).replace("TRAINS", trains)
     finding = of_the_loader(project(steps_DOT_py=CROPS, main_DOT_py=f"{text}{again}\n"))
     assert told in finding.message
+
+
+GONE_THROUGH = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, index):
+        return DRAWN
+
+class Runner:
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    def loaders(self):
+        datasets = [self.datasets[part] for part in ("train", "val")]
+        return self.create(datasets, [2, 2])
+
+    def create(self, datasets, sizes):
+        return [DataLoader(dataset, size, num_workers=2) for dataset, size in zip(datasets, sizes)]
+
+torch.manual_seed(0)
+for loader in Runner({"train": MADE, "val": MADE}).loaders():
+    print(list(loader))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "drawn", "severity", "told"),
+    [
+        ("Rows()", "index + random.random()", "note", "use global generators"),
+        ("Rows()", "index", "note", "nothing in the workers needs a seed"),
+        ("made()", "index", "warning", "but no other generator"),
+    ],
+)
+def test_a_loop_goes_through_what_a_comprehension_puts_together(project, made, drawn, severity, told):
+    """One that is out of sight stays so: nothing is said of what it draws."""
+    text = GONE_THROUGH.replace("MADE", made).replace("DRAWN", drawn)
+    finding = of_the_loader(project(main_DOT_py=text))
+    assert finding.severity == severity
+    assert told in finding.message

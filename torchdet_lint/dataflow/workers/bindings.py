@@ -134,6 +134,8 @@ class Bindings:
             entries = getattr(value, "elts", [value])
             if isinstance(value, ast.Dict) and (method or node.picked):
                 entries = value.values
+            elif isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+                entries, inner = [value.elt], going_through(value, inner)
             yield from ((entry, inner) for entry in entries)
 
     def _displays(self, node: ast.expr, scope: Scope) -> list[Bound]:
@@ -416,6 +418,12 @@ class Bindings:
                 self.classes.definition(value.id, file) or isinstance(self.nested(value.id, inner), ast.ClassDef)
             ):
                 yield value, inner
+
+
+def going_through(node: ast.ListComp | ast.GeneratorExp | ast.DictComp, scope: Scope) -> Scope:
+    """Where what a comprehension puts together stands: there its names are given one element after the other."""
+    own: dict[str, Bound] = {name: (over, scope) for one in node.generators for name, over in bound_elements(one)}
+    return scope._replace(given={**(scope.given or {}), **own})
 
 
 def _part(node: ast.expr) -> Part | None:

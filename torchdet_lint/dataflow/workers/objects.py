@@ -10,6 +10,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
+from torchdet_lint.dataflow.workers.bindings import going_through
 from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
 from torchdet_lint.dataflow.workers.constants import is_left_to_chance
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING
@@ -19,7 +20,6 @@ from torchdet_lint.dataflow.workers.project_file import (
     File,
     Part,
     below,
-    bound_elements,
     branches,
     method,
     once,
@@ -155,8 +155,7 @@ class WorkerObjects(WorkerBodies):
             return
         self._body(node, scope, depth + 1)
         if isinstance(node, ast.DictComp):
-            own = {name: (value, scope) for one in node.generators for name, value in bound_elements(one)}
-            scope = scope._replace(given={**(scope.given or {}), **own})
+            scope = going_through(node, scope)
         values = node.values if isinstance(node, ast.Dict) else [node.value] if isinstance(node, ast.DictComp) else []
         for value in values:
             if isinstance(value, ast.Call):
@@ -360,8 +359,7 @@ class WorkerObjects(WorkerBodies):
             return
         for value, inner in self.bindings.behind(node, scope) if named else [(node, scope)]:
             if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-                own = {name: (over, inner) for one in value.generators for name, over in bound_elements(one)}
-                self._value(value.elt, inner._replace(given={**(inner.given or {}), **own}), None, depth + 1)
+                self._value(value.elt, going_through(value, inner), None, depth + 1)
 
     def _given_by_method(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what a method of an object of the project returns; whether all that `node` may call are in sight."""
