@@ -145,3 +145,18 @@ def test_an_arm_of_an_expression_has_rows_of_its_own(project, given, found):
     )
     made = f'from layers import Head\n\nif __name__ == "__main__":\n    print(Head(4{given}).cuda())\n'
     assert rows(project, layers_DOT_py=head, main_DOT_py=made) == found
+
+
+@pytest.mark.parametrize(("other", "found"), [("kind", []), ("kind.lower()", [14])])
+def test_a_name_that_is_the_parameter_in_every_arm_is_the_parameter(project, other, found):
+    head = (
+        "import torch\nfrom torch import nn\n\nclass Head(nn.Module):\n"
+        "    def __init__(self, size, kind='avg'):\n        super().__init__()\n"
+        "        if size > 3:\n            many = size * 2\n            pool = kind\n"
+        f"        else:\n            many = 3\n            pool = {other}\n"
+        "        if pool == 'max':\n            self.pool = nn.AdaptiveMaxPool2d(many)\n"
+        "        else:\n            self.pool = nn.Identity()\n\n"
+        "    def forward(self, x):\n        return self.pool(x)\n"
+    )
+    made = 'from layers import Head\n\nif __name__ == "__main__":\n    print(Head(4).cuda(), Head(2, "avg"))\n'
+    assert rows(project, layers_DOT_py=head, main_DOT_py=made) == found

@@ -260,6 +260,8 @@ def _asked(node: ast.expr, scope: Scope) -> str:
     if isinstance(node, ast.Name):
         if _is_constant(node.id, scope) or _is_as_given(node, scope):
             return node.id
+        if (own := _always_given(node, scope)) is not None:
+            return own.id
         bounds = scope.bindings.get(node.id, ())
         value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
         node = value if value is not None and node.id not in scope.lent else node
@@ -267,6 +269,16 @@ def _asked(node: ast.expr, scope: Scope) -> str:
         me = parameters_of(scope.node.args)[0].arg
         return f"self.{node.attr}" if node.value.id == me and _is_constant(me, scope) else ""
     return ""
+
+
+def _always_given(node: ast.Name, scope: Scope) -> ast.Name | None:
+    """The parameter that a name is given in each of several places, and nothing else."""
+    bounds = scope.bindings.get(node.id, ())
+    given = [bound.value for bound in bounds if bound.kind == "value"]
+    first = given[0] if len(bounds) > 1 and len(given) == len(bounds) and node.id not in scope.lent else None
+    if not isinstance(first, ast.Name) or not all(isinstance(one, ast.Name) and one.id == first.id for one in given):
+        return None
+    return first if first.id in scope.bindings and _is_constant(first.id, scope) else None
 
 
 def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
