@@ -66,11 +66,13 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """An argument: the names it stands for, and its value where that is a constant (`known`)."""
+    """An argument: the names it stands for, and its value where that is a constant (`known`). It is `unsure` whether a
+    dictionary that is unpacked, and of which not all is in sight, passes it."""
 
     names: Names = ()
     known: bool = False
     value: Any = None
+    unsure: bool = False
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

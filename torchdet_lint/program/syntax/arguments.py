@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import Argument
 from torchdet_lint.program.syntax.conditions import decided
@@ -59,6 +61,8 @@ class Arguments:
                 keywords = self.configured(word.value, self.names.words.configures[word.arg]) | keywords
             if word.arg is None:
                 unpacked, whole = self.unpacked(word.value)
+                if not whole:
+                    unpacked = {name: replace(one, unsure=True) for name, one in unpacked.items()}
                 keywords = unpacked | keywords
                 opaque = opaque or not whole
                 if not whole and (paths := self.names.path(word.value, self.scope)):

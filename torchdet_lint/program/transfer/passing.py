@@ -100,9 +100,11 @@ def constants(
     room = dict(_ROOM)
     for test in body.tests:
         name = test.parameter
-        if event.opaque and (test.kind != OWN or name not in event.keywords):
-            continue
         argument = given.get(name)
+        if event.opaque and (
+            name not in event.keywords or (argument is not None and argument.unsure and test.kind != OWN)
+        ):
+            continue
         passed_on = argument if argument is not None and not argument.known else None
         if name in found or (passed_on is not None and not any(room.values())):
             continue
