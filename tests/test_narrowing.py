@@ -178,3 +178,92 @@ def test_what_wraps_an_optimizer_of_the_same_name_steps_with_it(project):
     folder = project(main_DOT_py=WRAPPED)
     result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL203",)))
     assert [finding.code for finding in result.findings] == ["TDL203"]
+
+
+ROWS = """\
+import random
+
+class Plain:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        yield from self.rows
+
+class Shuffled(Plain):
+    def __iter__(self):
+        random.shuffle(self.rows)
+        yield from self.rows
+
+class Corpus:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def rows_of(self, split, *args, **kwargs):
+        if split == "train":
+            kwargs["rows"] = self.rows
+            rows = Shuffled(*args, **kwargs)
+        elif split in ["valid", "test"]:
+            rows = Plain(self.rows)
+        return rows
+
+def corpus_of(rows):
+    return Corpus(rows)
+"""
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "rows = Corpus([1, 2]).rows_of('{split}')",
+        "corpus = Corpus([1, 2])\nrows = corpus.rows_of('{split}')",
+        "corpus = corpus_of([1, 2])\nrows = corpus.rows_of('{split}')",
+        "def load():\n    corpus = Corpus([1, 2])\n    return corpus.rows_of('{split}')\n\nrows = load()",
+        "corpus = Corpus([1, 2])\n\ndef load(split):\n    return corpus.rows_of(split)\n\nrows = load('{split}')",
+    ],
+)
+def test_a_method_gives_what_its_constants_leave(project, made, split):
+    main = f"from rows import Corpus, corpus_of\n\n{made}\n\ndef total(rows):\n    return sum(row for row in rows)\n\n"
+    folder = project(main_DOT_py=main.format(split=split) + "print(total(rows))\n", rows_DOT_py=ROWS)
+    found = run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="")).findings
+    assert [one.code for one in found] == (["TDL103"] if split == "train" else [])
+
+
+KINDS = """\
+import sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self, width, kind="linear", **others):
+        super().__init__()
+        if kind == "linear":
+            self.layer = nn.Linear(width, 3)
+        elif kind == "conv":
+            self.layer = nn.Conv1d(width, 3, 3)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    options = {options}
+    net = Net(3, {passed}).cuda()
+    net(torch.ones(3, 3).cuda()).sum().backward()
+    torch.optim.SGD(net.parameters(), lr=0.1).step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "passed", "severity"),
+    [
+        ("dict(sys.argv)", "kind='linear', **options", "warning"),
+        ("dict(sys.argv)", "kind='conv', **options", "error"),
+        ("dict(sys.argv)", "**options", "error"),
+        ("{'kind': 'linear', **dict(sys.argv)}", "**options", "error"),
+        ("{'kind': 'linear'}\n    options['kind'] = sys.argv[1]", "**options", "error"),
+        ("{'kind': 'linear'}", "**options", "warning"),
+    ],
+)
+def test_what_is_written_beside_options_out_of_sight_is_known(project, options, passed, severity):
+    folder = project(main_DOT_py=KINDS.replace("{options}", options).replace("{passed}", passed))
+    found = run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="")).findings
+    assert [one.severity for one in found if one.code == "TDL203"] == [severity]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.effects import ITEM, STARTED, TOKEN, Node, Referent
-from torchdet_lint.program.events import ANY, MODULE
+from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
+from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from torchdet_lint.program.events import Argument, Event
     from torchdet_lint.program.lookup import Lookup
@@ -43,30 +43,42 @@ class Narrowing:
         """What `name` stands for in `node`; `in_caller` gives the constant that an argument is there, where the
         node alone does not."""
         found = self.lookup.evaluate(name, node.file, node.owner, node.name)
-        function, paren, rest = name.partition("()")
-        mine, others = self._calling(function, node) if paren and found and hops >= 0 else ([], [])
-        if not mine and not others:
-            return found
-        if not others and self._dead(mine, node):
-            return ()
+        gone: set[Referent] = set()
+        for function, rest in _calls_in(name) if found and hops >= 0 else ():
+            mine, others = self._calling(function, node)
+            if mine and not others and self._dead(mine, node):
+                return ()
+            if mine or others:
+                gone |= self._left_out(function, rest, node, [*mine, *others], in_caller or _constants_of(node), hops)
+        return tuple(one for one in found if one not in gone)
+
+    def _left_out(
+        self,
+        function: str,
+        rest: str,
+        node: Node,
+        events: list[Event],
+        in_caller: Callable[[Argument], Any],
+        hops: int,
+    ) -> set[Referent]:
+        """What `function` gives, and `rest` makes of it, to none of the calls `events` of it."""
         given: set[Referent] = set()
         left_out: set[Referent] = set()
-        events = [*mine, *others]
         callees = dict.fromkeys(self.lookup.evaluate(function, node.file, node.owner, node.name), function)
         fit = fitting(self.lookup, callees, events)
         for callee in callees:
             every = set(self.lookup.follow([callee], ["()"]))
             some: set[Referent] = set()
             if callee in fit:
-                some = every & self._given_by(callee, node, events, in_caller or _constants_of(node), hops - 1, every)
+                some = every & self._given_by(callee, node, events, in_caller, hops - 1, every)
             given |= some
             left_out |= every - some
         if left_out <= given:
-            return found
+            return set()
         tokens = TOKEN.findall(rest)
         gone = set(self.lookup.follow(sorted(left_out - given), tokens))
         gone.difference_update(self.lookup.follow(sorted(given), tokens))
-        return tuple(one for one in found if one not in gone)
+        return gone
 
     def _given_by(
         self,
@@ -79,7 +91,7 @@ class Narrowing:
     ) -> set[Referent]:
         """What of all that `callee` gives, `every`, it gives to one of the calls `events` in `caller`."""
         body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
-        if body is None or not (body.tests or any(map(_is_picked, body.returns))):
+        if body is None or not (body.tests or any("()" in name for name in body.returns)):
             return every
         known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in body.returns)
         if all(every.isdisjoint(referents) for referents in known):
@@ -110,12 +122,26 @@ class Narrowing:
     def _calling(self, function: str, node: Node) -> tuple[list[Event], list[Event]]:
         """The calls of `function` in `node`, and those in the functions around it and at top level of its file."""
         name = MODULE if node.name == STARTED else node.name
-        mine = self._calls_of(node.file, name).get(function, [])
+        mine = self._named(function, node, name)
         others: list[Event] = []
         while name != MODULE:
             name = name.rpartition(".")[0]
-            others += self._calls_of(node.file, name).get(function, ())
+            others += self._named(function, node, name)
         return mine, others
+
+    def _named(self, function: str, node: Node, name: str) -> list[Event]:
+        """The calls of `function` in the function `name` of the file, or of a method by what its object is made of:
+        `make().run()` for `made.run()`."""
+        calls = self._calls_of(node.file, name)
+        if (found := calls.get(function)) is not None:
+            return found
+        owner, _, method = function.rpartition(".")
+        alike = [one for one in calls if one.endswith(f".{method}")] if owner not in ("", "@") else []
+        if not alike:
+            return []
+        meant = self.lookup.evaluate(function, node.file, node.owner, node.name)
+        same = [one for one in alike if self.lookup.evaluate(one, node.file, node.owner, node.name) == meant]
+        return [event for one in same for event in calls[one]]
 
     def _calls_of(self, file: str, name: str) -> dict[str, list[Event]]:
         """The calls in a function, by the names of what is called."""
@@ -129,10 +155,13 @@ class Narrowing:
         return known
 
 
-def _is_picked(name: str) -> bool:
-    """Whether a name stands for what a call gives of something that the run picks."""
-    function, paren, _ = name.partition("()")
-    return bool(paren) and (ANY in function or ITEM in function)
+def _calls_in(name: str) -> Iterator[tuple[str, str]]:
+    """What `name` calls, one call after the other, each with what is done with its result."""
+    function, paren, rest = name.partition("()")
+    while paren:
+        yield function, rest
+        more, paren, rest = rest.partition("()")
+        function = f"{function}(){more}"
 
 
 def _constants_of(node: Node) -> Callable[[Argument], Any]:
