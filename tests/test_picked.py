@@ -2515,3 +2515,72 @@ def test_a_loop_goes_through_what_a_comprehension_puts_together(project, made, d
     finding = of_the_loader(project(main_DOT_py=text))
     assert finding.severity == severity
     assert told in finding.message
+
+
+EVALUATES = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+import finds_paths
+import rows
+from rows import Noisy
+
+class Own(Dataset):
+    def __getitem__(self, i):
+        return i
+
+kind = sys.argv[1]
+data = {data}
+torch.manual_seed(0)
+for batch in DataLoader(data, num_workers=2):
+    print(batch)
+"""
+FINDS_PATHS = """
+import os.path as osp
+import sys
+
+def add_path(path):
+    if path not in sys.path:
+        sys.path.insert(0, path)
+
+lib_path = osp.join(osp.dirname(__file__), "..", "lib")
+add_path(lib_path)
+"""
+QUIET_AND_NOISY = """
+import torch
+from torch.utils.data import Dataset
+
+class Quiet(Dataset):
+    def __getitem__(self, i):
+        return i
+
+class Noisy(Quiet):
+    def __getitem__(self, i):
+        return torch.rand(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("eval('rows.' + kind)()", "use global generators, which torch seeds there"),
+        ("eval(f'rows.{kind}')()", "use global generators, which torch seeds there"),
+        ("eval('rows.%s' % kind)()", "use global generators, which torch seeds there"),
+        ("eval('rows.{}'.format(kind))()", "use global generators, which torch seeds there"),
+        ("eval(kind)()", "use global generators, which torch seeds there"),
+        ("eval('rows.Quiet')()", "torch seeds itself"),
+        ("eval('other.' + kind)()", "torch seeds itself"),
+        ("eval('rows [' + kind + '].x')()", "torch seeds itself"),
+        ("eval(kind, {})()", "torch seeds itself"),
+    ],
+)
+def test_a_text_picks_a_data_set_of_a_module_that_is_found_where_a_file_beside_says(project, data, told):
+    folder = project()
+    for name, text in (
+        ("tools/main.py", EVALUATES.replace("{data}", data)),
+        ("tools/finds_paths.py", FINDS_PATHS),
+        ("lib/rows/__init__.py", QUIET_AND_NOISY),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    assert told in of_the_loader(folder).message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import itertools
 import os
 import re
 import sys
@@ -31,6 +32,9 @@ _FILES = 40
 _CHOICES = 12
 # So many bytes of files that are looked at from others are kept.
 _KEPT_BYTES = 1 << 25
+# A file that is imported for the folders that it adds to `sys.path`; of so many it is asked.
+_IMPORTED_PATHS = lazy(rb"^[ \t]*(?:import|from)[ \t]+(\w*path\w*)\b", re.MULTILINE)
+_PATH_FILES = 3
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
@@ -198,9 +202,19 @@ class ModuleMap:
         known = self._added.get(file)
         if known is None:
             data = self._read(file) if self._read is not None and file.endswith(".py") else None
-            text = data.decode(errors="replace") if data is not None and b"sys.path." in data else ""
-            known = self._added[file] = tuple(added_paths(text)) if text else ()
+            told = [data or b"", *self._beside_that_add(file, data or b"")]
+            texts = [one.decode(errors="replace") for one in told if b"sys.path." in one]
+            known = self._added[file] = tuple(folder for text in texts for folder in added_paths(text))
         return known
+
+    def _beside_that_add(self, file: str, data: bytes) -> Iterator[bytes]:
+        """What is in the files beside `file` that it imports to find others: `import _init_paths`."""
+        folder = os.path.dirname(file)
+        names = (match[1].decode(errors="replace") for match in _IMPORTED_PATHS.finditer(data))
+        for name in itertools.islice(dict.fromkeys(names), _PATH_FILES):
+            path = os.path.join(folder, f"{name}.py")
+            if f"{name}.py" in self.listing(folder) and path != file and self._read is not None:
+                yield self._read(path) or b""
 
     def own(self, path: str, file: str) -> bool:
         """Whether the module or package `path` is what sorters of imports take for the project's, where they meet it

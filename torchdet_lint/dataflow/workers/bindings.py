@@ -17,6 +17,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     bound_elements,
     branches,
     contents_of,
+    evaluated_from,
     left_of,
     once,
     passed,
@@ -387,6 +388,8 @@ class Bindings:
         elif isinstance(node, ast.Call):
             if (module := picked_from(node)) is not None:
                 yield from self._of_package(module, scope)
+            elif (name := evaluated_from(node)) is not None:
+                yield from self._evaluated(name, scope)
             else:
                 yield from self._given_by(node, scope, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
@@ -403,6 +406,12 @@ class Bindings:
         yield from ((ast.Name(name), Scope(file)) for name, file in told)
         if not told:
             yield ast.Attribute(module, "*"), scope
+
+    def _evaluated(self, module: str, scope: Scope) -> Iterator[Bound]:
+        """The names of the data sets of a module of the project, or of the file itself, of which a text picks one."""
+        named = self.classes.dotted(ast.parse(module, mode="eval").body, scope.file) if module else ""
+        told = self.classes.data_sets(named, scope.file) if module else self.classes.own_data_sets(scope.file)
+        yield from ((ast.Name(name), Scope(file)) for name, file in told)
 
     def _given_by(self, call: ast.Call, scope: Scope, depth: int) -> Iterator[Bound]:
         """The names of the classes and functions of which a function of the project returns one."""

@@ -306,7 +306,10 @@ class Classes:
         told = self.home(f"{module}{'' if module.endswith('.') else '.'}_", file) if module else None
         if told is None:
             return []
-        home = told[0]
+        return self.own_data_sets(told[0], depth)
+
+    def own_data_sets(self, home: File, depth: int = 0) -> list[tuple[str, File]]:
+        """The same of the file `home`."""
         found = [(name, home) for name in (*home.definitions, *home.imports) if self._has_rows(name, home)]
         for star in home.stars if depth < _DEEP else ():
             found += self.data_sets(star, home, depth + 1)

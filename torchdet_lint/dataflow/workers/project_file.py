@@ -221,6 +221,32 @@ def contents_of(node: ast.expr) -> ast.expr | None:
     return node.args[0] if gives and isinstance(node, ast.Call) and len(node.args) == 1 else None
 
 
+def evaluated_from(node: ast.expr) -> str | None:
+    """The module from which `eval("dataset." + kind)` takes something; empty for `eval(kind)`, which takes something
+    of the file itself; None for another expression."""
+    match node:
+        case ast.Call(func=ast.Name(id="eval"), args=[text]) if not isinstance(text, ast.Constant):
+            told = _beginning(text)
+            return told.rpartition(".")[0] if all(map(str.isidentifier, f"{told}_".split("."))) else None
+    return None
+
+
+def _beginning(text: ast.expr) -> str:
+    """The text with which what `text` makes begins."""
+    match text:
+        case ast.Constant(value=str() as told):
+            return told
+        case ast.BinOp(left=left, op=ast.Add()):
+            return _beginning(left)
+        case ast.BinOp(left=left, op=ast.Mod()):
+            return _beginning(left).partition("%")[0]
+        case ast.JoinedStr(values=[first, *_]):
+            return _beginning(first)
+        case ast.Call(func=ast.Attribute(value=template, attr="format")):
+            return _beginning(template).partition("{")[0]
+    return ""
+
+
 def own_attributes(function: ast.FunctionDef, dead: tuple[ast.AST, ...] = ()) -> list[str]:
     """The attributes of `self` that a method names, outside of what is `dead`."""
     idle = {id(one) for part in dead for one in walk(part)}
