@@ -375,6 +375,8 @@ class Operations:
                 told = inferred.is_tensor and self.conditions.given_by_package(candidate)
                 return inferred.instance == owner or told
             return self.module.imports(owner.partition(".")[0])
+        if self._told_type(candidate):
+            return True
         if inferred.what == "other" or inferred.instance or self._of_another_library:
             return False
         return operation.op.receiver == "distinctive" or inferred.is_tensor or inferred.gradient == "yes"
@@ -529,7 +531,9 @@ class Operations:
         """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":
-            return inferred.dtype == "floating" and not inferred.whole
+            # What raises for a type does so for whatever values.
+            exact = inferred.is_whole and not operation.op.exact
+            return (self._told_type(candidate) or inferred.dtype) == "floating" and not exact
         if inferred.is_integral:
             return False
         names = self.module.library.facts.devices.operands
@@ -538,6 +542,15 @@ class Operations:
         if any(operand.is_whole for operand in operands):
             return False
         return bool(operands) or operation.method or not inferred.whole
+
+    def _told_type(self, candidate: Candidate) -> str:
+        """The sort of torch's type that a call is told to work in, `x.cumsum(0, dtype=torch.float32)`; empty for
+        none."""
+        parameters = candidate.operation.spelling.parameters
+        value = candidate.call.argument("dtype", parameters) if "dtype" in parameters else None
+        types = self.module.library.facts.tensors.dtypes
+        found = [types.get(name.removeprefix("torch."), "") for name in (value.names if value is not None else ())]
+        return found[0] if len(found) == 1 else ""
 
 
 def _gives_back(call: cst.Call, statement: cst.CSTNode | None) -> bool:
