@@ -5,9 +5,11 @@ Importing this module imports torch.
 
 from __future__ import annotations
 
+import threading
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchdet_lint.verifier.ops.subclasses import Constructors
@@ -17,6 +19,58 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     Direct = Callable[..., Any]
+
+
+tracing: Callable[[], Any] = getattr(torch._C, "_get_tracing_state", lambda: None)
+"""What `torch.jit.trace` has noted so far, in an op that it runs without having noted it; else None."""
+
+
+_set_tracing: Callable[[Any], None] = getattr(torch._C, "_set_tracing_state", lambda _: None)
+
+
+def _trace(state: Any, excluded: bool) -> None:
+    torch._C._dispatch_tls_set_dispatch_key_excluded(_TRACER, False)
+    _set_tracing(state)
+    torch._C._dispatch_tls_set_dispatch_key_excluded(_TRACER, excluded)
+
+
+class _Traced:
+    """An op that TorchScript runs as it traces."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        # It traces what this is made of, which it would not hear of below a mode.
+        self._in_parts = function is torch.ops.aten.convolution.default
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state, excluded = _STATES.now
+        _trace(state, excluded and not self._in_parts)
+        try:
+            return self._function(*args, **kwargs)
+        finally:
+            _trace(None, excluded)
+
+    @property
+    def _op(self) -> Callable[..., Any]:
+        return self.__call__
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __str__(self) -> str:
+        return str(self._function)
+
+
+def while_traced(state: Any, function: Any, handle: Callable[[Any], Any]) -> Any:
+    """`handle(function)`, of which TorchScript traces what the op does and nothing else."""
+    excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(_TRACER)
+    _trace(None, excluded)
+    _STATES.now = state, excluded
+    try:
+        return handle(_TRACED.setdefault(id(function), _Traced(function)))
+    finally:
+        _STATES.now = None, excluded
+        _trace(state, excluded)
 
 
 class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -50,9 +104,14 @@ class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if (state := tracing()) is not None:
+            return while_traced(state, func, lambda traced: self._handle(traced, args, kwargs or {}))
         return self._handle(func, args, kwargs or {})
 
 
+_STATES = threading.local()
+_TRACED: dict[int, _Traced] = {}
+_TRACER = torch._C._dispatch_key_parse("Tracer")
 _CONSTRUCTORS = Constructors(OpMode)
 
 

@@ -10,6 +10,7 @@ from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.allocations import is_filled, is_unused, not_ours
+from torchdet_lint.verifier.ops.dispatch import tracing, while_traced
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, NUMBER, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, form_of, memory
@@ -349,6 +350,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         if functions_watched():
             with unheard():
                 return dispatch(_mode, function, _types, args, kwargs)
+        if (state := tracing()) is not None:
+            return while_traced(state, function, lambda traced: dispatch(_mode, traced, _types, args, kwargs))
         plan = plans.get(id(function)) or run.plan(function)
         try:
             frame = get_frame(1)
