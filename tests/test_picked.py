@@ -2475,6 +2475,7 @@ def test_a_transform_in_an_arm_that_evaluation_rules_out_draws_nothing(project, 
 GONE_THROUGH = """
 import random
 import torch
+from elsewhere import made
 from torch.utils.data import DataLoader, Dataset
 
 class Rows(Dataset):
@@ -2584,3 +2585,76 @@ def test_a_text_picks_a_data_set_of_a_module_that_is_found_where_a_file_beside_s
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     assert told in of_the_loader(folder).message
+
+
+HANDED_CLASS = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, root):
+        self.root = root
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, index):
+        return index
+
+class Noisy(Rows):
+    def __getitem__(self, index):
+        return index + random.random()
+
+class Runner:
+    def __init__(self, kind, root):
+        self.kind = kind
+        self.root = root
+
+    def loader(self):
+        return DataLoader(self.kind(self.root), num_workers=2)
+
+REST
+"""
+QUIET, DRAWING, UNSEEN = "nothing in the workers needs a seed", "use global generators", "but no other generator"
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("Runner(Rows, 'a').loader()", QUIET),
+        ("Runner(Noisy, 'a').loader()", DRAWING),
+        ("Runner(Rows, 'a').loader(), Runner(Noisy, 'a').loader()", DRAWING),
+        ("Runner(Rows if torch.cuda.is_available() else Noisy, 'a').loader()", UNSEEN),
+        ("def main(kind=Rows):\n    return Runner(kind, 'a').loader()\n\nmain()", QUIET),
+        ("def main(kind=Rows):\n    return Runner(kind, 'a').loader()\n\nmain(Noisy)", DRAWING),
+        ("def main(kinds):\n    return Runner(kinds[0], 'a').loader()", UNSEEN),
+        ("class More(Runner):\n    def __init__(self):\n        super().__init__(Noisy, 'a')\nRunner(Rows, 1)", UNSEEN),
+        ("Runner", UNSEEN),
+    ],
+)
+def test_a_class_of_data_sets_is_handed_to_a_constructor(project, rest, told):
+    assert told in of_the_loader(project(main_DOT_py=HANDED_CLASS.replace("REST", rest))).message
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("Rows(1)", QUIET),
+        ("globals()[name](1)", DRAWING),
+        ("picked(name)(1)", DRAWING),
+        ("Rows(1) if name == 'rows' else Absent(1)", QUIET),
+        ("Rows(1) if name == 'rows' else Late(1)", UNSEEN),
+        ("Rows(1) if name == 'rows' else made(1)", UNSEEN),
+        ("Rows(1) if name == 'rows' else Absent(1, exec(name))", UNSEEN),
+        ("Rows(1) if name == 'rows' else Absent(1, globals().update(name))", UNSEEN),
+    ],
+)
+def test_a_name_that_nothing_binds_makes_no_data_set(project, made, told):
+    rest = (
+        "def picked(name):\n    return globals()[name]\n\n"
+        "def load(name, made):\n    global Late\n    Late = made\n"
+        f"    return DataLoader({made}, num_workers=2)"
+    )
+    findings = lint(project(main_DOT_py=HANDED_CLASS.replace("REST", rest)), min_severity="note")
+    assert told in [one.message for one in findings if one.code == "TDL301"][-1]

@@ -376,7 +376,11 @@ class Bindings:
         `getattr(module, kind)`, `vars(module)[kind]` or `module.__dict__[kind]`, where `node` is called."""
         if depth > _DEEP:
             return
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
+        if (name := evaluated_from(node)) is not None:
+            yield from self._evaluated(name, scope)
+        elif (
+            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__"
+        ):
             yield from self._of_package(node.value.value, scope)
         elif isinstance(node, ast.Subscript) and (module := contents_of(node.value)) is not None:
             yield from self._of_package(module, scope)
@@ -388,8 +392,6 @@ class Bindings:
         elif isinstance(node, ast.Call):
             if (module := picked_from(node)) is not None:
                 yield from self._of_package(module, scope)
-            elif (name := evaluated_from(node)) is not None:
-                yield from self._evaluated(name, scope)
             else:
                 yield from self._given_by(node, scope, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
@@ -397,7 +399,37 @@ class Bindings:
                 if isinstance(value, (ast.Subscript, ast.Call)):
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, (ast.Name, ast.Attribute)) and value is not node:
-                    yield value, inner
+                    yield from list(self._handed_down(value, inner)) or [(value, inner)]
+
+    def _handed_down(self, node: ast.Name | ast.Attribute, scope: Scope, depth: int = 0) -> Iterator[Bound]:
+        """What callers pass for a parameter that stands for a class or a function: each of them, or what it is."""
+        for value, inner in self.behind(node, scope) if depth < _DEEP else ():
+            found: list[Bound] = []
+            if isinstance(value, (ast.Subscript, ast.Call)):
+                found = list(self.picked(value, inner))
+            elif isinstance(value, (ast.Name, ast.Attribute)) and value is not node:
+                found = list(self._handed_down(value, inner, depth + 1))
+            if not isinstance(value, ast.Constant):
+                yield from found or [(value, inner)]
+        if isinstance(node, ast.Name) and self._may_be_handed_more(node.id, scope):
+            yield ast.Starred(node), scope
+
+    def _may_be_handed_more(self, name: str, scope: Scope) -> bool:
+        """Whether a class derives from the one whose constructor has a parameter of that name, and may pass it."""
+        function = scope.function
+        owner = self.chains.parents.get(function) if function is not None and not scope.file.path else None
+        if not isinstance(owner, ast.ClassDef) or isinstance(function, ast.Lambda) or function is None:
+            return False
+        heirs = self.classes.module.heirs
+        bases = {
+            dotted_name(base)
+            for one in scope.file.definitions.values()
+            if isinstance(one, ast.ClassDef)
+            for base in one.bases
+        }
+        return name in self._parameters(function) and (
+            owner.name in bases or bool(heirs is not None and heirs(owner.name))
+        )
 
     def _of_package(self, module: ast.expr, scope: Scope) -> Iterator[Bound]:
         """The names of the data sets that `module` of the project has, of which one is picked; `module.*` for another

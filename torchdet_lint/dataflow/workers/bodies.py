@@ -148,6 +148,7 @@ class WorkerBodies:
         if made := self.bindings.objects(picked, scope)[0]:
             return all(picked_from(call) is None for call, _ in made)
         behind = [(one, home) for one, home in self.bindings.behind(picked, scope) if isinstance(one, ast.Name)]
+        behind = behind or [(picked, scope)] if isinstance(picked, ast.Name) else behind
         found = [self.classes.definition(self.classes.dotted(one, home.file), home.file) for one, home in behind]
         return bool(found) and all(one is not None and isinstance(one[0], ast.FunctionDef) for one in found)
 

@@ -330,6 +330,10 @@ class WorkerObjects(WorkerBodies):
 
     def _from_project(self, name: str, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         """Look at what `node` makes or gives, where that is in sight."""
+        whole = scope.file is not self.file or not self.module.source.cells
+        if whole and isinstance(node.func, ast.Name) and scope.file.lacks(node.func.id):
+            # The arm raises. What a notebook runs may bind the name.
+            return
         if not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             told = below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth)
             if not (told or self._given_by_method(node, scope, way, depth)):

@@ -7,6 +7,7 @@ import functools
 from collections import deque
 from typing import TYPE_CHECKING, TypeGuard
 
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import imported
 from torchdet_lint.prefilter.syntax import walk
 
@@ -43,6 +44,30 @@ class File:
                 self.definitions[statement.name] = statement
             for name, value in bindings(statement):
                 self.values.setdefault(name, []).append(value)
+
+    def lacks(self, name: str) -> bool:
+        """Whether nothing in the file binds `name`, wherever: to read it raises."""
+        return not self.stars and name not in self._bound and "exec" not in self._bound
+
+    @functools.cached_property
+    def _bound(self) -> frozenset[str]:
+        """Every name that something in the file binds, and those of builtins; `exec` where the file may bind others."""
+        found = {*BUILTINS - {"exec"}, *self.imports, *self.definitions}
+        for node in walk(self.tree):
+            match node:
+                case ast.Name(id="exec") | ast.Attribute(value=ast.Call(func=ast.Name(id="globals" | "vars"))):
+                    found.add("exec")
+                case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars")), ctx=ast.Store()):
+                    found.add("exec")
+                case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                    found.add(name)
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    found.add(name)
+                case ast.Import() | ast.ImportFrom():
+                    found.update(name for name, _ in imported(node))
+                case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                    found.add(name)
+        return frozenset(found)
 
 
 def below(name: str, names: frozenset[str]) -> bool:
@@ -203,16 +228,9 @@ def own_assignments(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
 
 
 def picked_from(node: ast.expr) -> ast.expr | None:
-    """What `getattr(module, name)` takes something from, or `eval("module." + name)`."""
-    match node:
-        case ast.Call(func=ast.Name(id="getattr"), args=[module, _]):
-            return module
-        case (
-            ast.Call(func=ast.Name(id="eval"), args=[ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Add())])
-            | ast.Call(func=ast.Name(id="eval"), args=[ast.JoinedStr(values=[ast.Constant(value=str(text)), *_])])
-        ) if text.endswith(".") and text[:-1].isidentifier():
-            return once(node, lambda: ast.Name(text[:-1], ast.Load()))
-    return None
+    """What `getattr(module, name)` takes something from."""
+    picks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return node.args[0] if picks and isinstance(node, ast.Call) and len(node.args) == 2 else None
 
 
 def contents_of(node: ast.expr) -> ast.expr | None:
@@ -222,9 +240,11 @@ def contents_of(node: ast.expr) -> ast.expr | None:
 
 
 def evaluated_from(node: ast.expr) -> str | None:
-    """The module from which `eval("dataset." + kind)` takes something; empty for `eval(kind)`, which takes something
-    of the file itself; None for another expression."""
+    """The module from which `eval("dataset." + kind)` takes something; empty for `eval(kind)` and `globals()[kind]`,
+    which take something of the file itself; None for another expression."""
     match node:
+        case ast.Subscript(value=ast.Call(func=ast.Name(id="globals"))):
+            return ""
         case ast.Call(func=ast.Name(id="eval"), args=[text]) if not isinstance(text, ast.Constant):
             told = _beginning(text)
             return told.rpartition(".")[0] if all(map(str.isidentifier, f"{told}_".split("."))) else None
