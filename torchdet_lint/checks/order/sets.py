@@ -168,7 +168,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
     return Violation(
         taken,
         details,
-        kind if kind in ("identity", "unknown") else "",
+        kind if kind in ("identity", "unknown", "unsortable") else "",
         related=(*made, *telling(use)),
         changes=changes,
         applicability="safe" if safe else "unsafe",
