@@ -36,7 +36,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_evaluation,
     names_a_device,
 )
-from torchdet_lint.program.syntax.unbound import FirstBound, Picked
+from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure
 from torchdet_lint.program.syntax.untrained import (
     applies,
     frozen,
@@ -367,7 +367,8 @@ class Extractor(Expressions):
                     arm = self._arm(node)
                     asked = tested(node.test, self.names, self.scope, -arm, arm)
                     self.tests.extend(one for one in asked if self.scope.kind == "function" or is_of_call(one))
-                self.block(node.body, branch if holds else (*branch, arm))
+                body = before_failure(node.body, self.scope) if guards else node.body
+                self.block(body, branch if holds else (*branch, arm))
                 self.trained -= 0 if guards else trained
                 if (needed := fails_without(node)) is not None:
                     self.need(needed, branch)

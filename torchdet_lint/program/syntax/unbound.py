@@ -4,6 +4,7 @@ what the arms of a function bind a name to."""
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
@@ -143,3 +144,22 @@ def _read(tree: ast.Module) -> Iterator[str]:
             stack.append(node.test)
         elif not isinstance(node, (ast.Lambda, ast.Try)):
             stack.extend(children(node))
+
+
+def before_failure(body: list[ast.stmt], scope: Scope) -> list[ast.stmt]:
+    """The statements of a main guard above the first that calls a function of the file with nothing at all, though that
+    needs something: no run gets further."""
+    return list(itertools.takewhile(lambda statement: not _needs_more(statement, scope), body))
+
+
+def _needs_more(statement: ast.stmt, scope: Scope) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[], keywords=[])):
+            bound = [node for node in walk(scope.node) if name in _bound(node)]
+        case _:
+            return False
+    function = bound[0] if len(bound) == 1 else None
+    if not isinstance(function, ast.FunctionDef) or function.decorator_list:
+        return False
+    given = function.args
+    return len(given.posonlyargs) + len(given.args) > len(given.defaults) or None in given.kw_defaults
