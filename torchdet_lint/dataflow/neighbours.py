@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ _READS = 40
 # So many folders are looked through for callers and readers, that of a file and those above it, and so often.
 _ABOVE = 3
 _LOOKS = 16
+# Of more folders that lie in one folder none is looked through.
+_BESIDE = 12
 
 
 class Neighbours:
@@ -172,7 +175,8 @@ class Neighbours:
 
 
 class Surroundings:
-    """The files around one file, which may import it: those of its folder, and of the folders above it."""
+    """The files around one file, which may import it: those of its folder, of the folders above it, and of the folders
+    in these."""
 
     def __init__(self, neighbours: Neighbours, file: str) -> None:
         self.neighbours = neighbours
@@ -217,13 +221,24 @@ class Surroundings:
     def _naming(self, name: str) -> Iterator[Module]:
         """The files in which `name` stands, so far as it is parsed there."""
         named = re.compile(rb"\b" + name.encode() + rb"\b")
-        folder, steps = os.path.split(self.file)[0], _ABOVE if self._left > 0 else 0
         self._left -= 1
-        while steps and len(folder) >= len(self.neighbours.modules.root):
+        for folder in self._folders if self._left >= 0 else ():
             for module in self.neighbours.in_folder(folder, self.file, name.encode(), named):
                 module.load_where(word=name)
                 yield module
-            folder, steps = os.path.split(folder)[0], steps - 1
+
+    @functools.cached_property
+    def _folders(self) -> tuple[str, ...]:
+        """The folder of the file, those above it, and the few that lie beside it or one of those."""
+        modules = self.neighbours.modules
+        folder, found, below = os.path.split(self.file)[0], list[str](), list[str]()
+        while len(found) < _ABOVE and len(folder) >= len(modules.root):
+            found.append(folder)
+            inner = (os.path.join(folder, name[:-1]) for name in sorted(modules.listing(folder)) if name[-1:] == "/")
+            beside = [one for one in inner if one not in found and modules.python_files(one)]
+            below += beside if len(beside) <= _BESIDE else ()
+            folder = os.path.split(folder)[0]
+        return tuple(dict.fromkeys((*found, *below)))
 
     def _means(self, own: str, name: str, module: Module) -> bool:
         """Whether what `module` calls `own` is what the file defines as `name`."""
