@@ -46,7 +46,7 @@ def test_the_graph_is_the_same(tmp_path, name):
         assert traced(PROGRAMS[name]) == expected
 
 
-@pytest.mark.parametrize("name", ["convolution", "transposed", "recurrent", "memory"])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_under_other_modes_too(name):
     expected = traced(PROGRAMS[name])
     with OpMode(lambda function, args, kwargs: function(*args, **kwargs)), fill_mode(0xFF):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchdet_lint.verifier.ops.plans import takes_tensors, with_tensors
 from torchdet_lint.verifier.ops.subclasses import Constructors
 
 if TYPE_CHECKING:
@@ -106,7 +107,14 @@ class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if (state := tracing()) is not None:
             return while_traced(state, func, lambda traced: self._handle(traced, args, kwargs or {}))
-        return self._handle(func, args, kwargs or {})
+        try:
+            return self._handle(func, args, kwargs or {})
+        except RuntimeError:
+            schema = getattr(func, "_schema", None)
+            mended = with_tensors(takes_tensors(schema), args) if schema is not None else None
+            if mended is None:
+                raise
+        return self._handle(func, mended, kwargs or {})
 
 
 _STATES = threading.local()

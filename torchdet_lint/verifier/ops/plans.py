@@ -68,7 +68,7 @@ class Plan:
         self.binds = base in _TABLES.binds
         self.fresh = 0 if self.binds else _fresh(schema)
         self.scratch = _TABLES.scratch.get(base, ())
-        self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
+        self.tensors = takes_tensors(schema)
         self.random = torch.Tag.nondeterministic_seeded in function.tags and base not in _TABLES.drawless
         self.overwrites = base in _TABLES.overwrites and bool(self.written) and self.written[0][0] == 0
         self.outs = frozenset(name for _, name in self.written if _is_out(schema, name))
@@ -84,16 +84,26 @@ class Plan:
         return [value for name, value in kwargs.items() if name not in self.outs]
 
     def mended(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """`args` with a tensor where torch hands the mode a Python number for one, as TorchScript's printer does."""
-        strange = [is_tensor and isinstance(a, (int, float)) for is_tensor, a in zip(self.tensors, args, strict=False)]
-        if not any(strange):
-            return None
-        return tuple(torch.tensor(a) if odd else a for odd, a in zip(strange, args, strict=False))
+        """What the op can be called with in the place of `args`, which it refused; None where that is not known."""
+        return with_tensors(self.tensors, args)
 
     @property
     def base(self) -> str:
         """The op's name without namespace and overload."""
         return self.name.split(".")[1] if "." in self.name else self.name
+
+
+def takes_tensors(schema: Any) -> tuple[bool, ...]:
+    """Which of the arguments of an op are one tensor each."""
+    return tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
+
+
+def with_tensors(tensors: tuple[bool, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """`args` with a tensor where torch hands a mode a Python number for one, as TorchScript's printer does."""
+    strange = [is_tensor and isinstance(a, (int, float)) for is_tensor, a in zip(tensors, args, strict=False)]
+    if not any(strange):
+        return None
+    return tuple(torch.tensor(a) if odd else a for odd, a in zip(strange, args, strict=False))
 
 
 def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
