@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
+from torchdet_lint.checks.operations.handed_over import applied_untracked
 from torchdet_lint.checks.operations.idle import is_idle
 from torchdet_lint.checks.operations.rewrites import Rewriting
 from torchdet_lint.checks.operations.unmoved import only_applied, stays_on_cpu
@@ -300,7 +301,8 @@ class Operations:
                 return f"it asks something else of `{condition.argument}` ({op.condition or condition.test})"
         made = self._is_class(operation)
         if op.direction == "backward" and (
-            self.gradients.untracked(call.node) or (made and self.gradients.held_untracked(call.node))
+            self.gradients.untracked(call.node)
+            or (made and (self.gradients.held_untracked(call.node) or applied_untracked(self.module, call.node)))
         ):
             return "no gradient is recorded here"
         if failing := self.conditions.evidently_failing(candidate):
