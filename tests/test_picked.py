@@ -2658,3 +2658,49 @@ def test_a_name_that_nothing_binds_makes_no_data_set(project, made, told):
     )
     findings = lint(project(main_DOT_py=HANDED_CLASS.replace("REST", rest)), min_severity="note")
     assert told in [one.message for one in findings if one.code == "TDL301"][-1]
+
+
+BESIDE = """
+import sys
+
+import torch
+import somebody
+from torch.utils.data import DataLoader, Dataset
+
+KINDS = {{"a": somebody.First, "b": somebody.Second}}
+
+def load(kind):
+    reader = {reader}
+    return kind, reader
+
+def get(kind):
+    found, reader = load(kind)
+    return Texts(["a"], reader)
+
+class Texts(Dataset):
+    def __init__(self, texts, reader):
+        self.texts, self.reader = texts, reader
+
+    def __len__(self):
+        return len(self.texts)
+
+    def __getitem__(self, index):
+        read = self.reader(self.texts[index])
+        return read["ids"]
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.save(list(DataLoader(get(sys.argv[1]), num_workers=2)), "texts.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("reader", "severity"),
+    [
+        ("torch.jit.load(kind)", "note"),
+        ("KINDS[kind]", "warning"),
+        ("getattr(somebody, kind)", "warning"),
+    ],
+)
+def test_what_a_function_gives_beside_another_value_is_no_class_that_is_picked(project, reader, severity):
+    assert severity_of_the_loader(project(main_DOT_py=BESIDE.format(reader=reader))) == severity

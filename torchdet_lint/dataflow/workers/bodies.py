@@ -143,14 +143,39 @@ class WorkerBodies:
         elif not all(self._is_in_sight(one, home) for one, home in self.bindings.picked(call.func, scope)):
             self._out = True
 
-    def _is_in_sight(self, picked: ast.expr, scope: Scope) -> bool:
-        """Whether what is called, by another name, is an object or a function: no class that is picked."""
+    def _is_in_sight(self, picked: ast.expr, scope: Scope, depth: int = 0) -> bool:
+        """Whether what is called, by another name, is an object, a function or a part of what a call returns: no class
+        that is picked."""
+        if isinstance(picked, Part):
+            return self._is_part_in_sight(picked, scope)
         if made := self.bindings.objects(picked, scope)[0]:
             return all(picked_from(call) is None for call, _ in made)
+        if not isinstance(picked, (ast.Name, ast.Attribute)):
+            return False
         behind = [(one, home) for one, home in self.bindings.behind(picked, scope) if isinstance(one, ast.Name)]
         behind = behind or [(picked, scope)] if isinstance(picked, ast.Name) else behind
-        found = [self.classes.definition(self.classes.dotted(one, home.file), home.file) for one, home in behind]
-        return bool(found) and all(one is not None and isinstance(one[0], ast.FunctionDef) for one in found)
+        return bool(behind) and all(self._is_no_class(one, home, depth + 1) for one, home in behind)
+
+    def _is_no_class(self, name: ast.Name, scope: Scope, depth: int) -> bool:
+        found = self.classes.definition(self.classes.dotted(name, scope.file), scope.file)
+        if found is not None:
+            return isinstance(found[0], ast.FunctionDef)
+        parts = list(self.bindings.behind(name, scope))
+        if parts and all(self._is_part_in_sight(one, home) for one, home in parts):
+            return True
+        return depth < DEEP and self._is_in_sight(name, scope, depth)
+
+    def _is_part_in_sight(self, part: ast.expr, scope: Scope) -> bool:
+        """Whether `part` is one of several values that a call returns, and no class that is picked there."""
+        if not isinstance(part, Part):
+            return False
+        name = self.classes.dotted(part.over.func, scope.file)
+        where, file = self.classes.definition(name, scope.file) or (None, scope.file)
+        if not isinstance(where, ast.FunctionDef):
+            return True
+        inner, returned = self._returned(where, file, part.over, scope)
+        values = (_at(value, part.place) for value in returned)
+        return not any(True for one in values if one is not None for _ in self.bindings.picked(one, inner))
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
