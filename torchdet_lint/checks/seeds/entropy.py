@@ -295,7 +295,7 @@ def _sinks(module: Module) -> Iterator[_Sink]:
                 value = module.value_at(arg.value, call.scope, call.order)
                 known = any(name[:1] not in "@." for name in call.names)
                 unknown = _OBJECT if _is_of_an_object(module, call) else _ANY
-                yield _Sink(call, value, () if known else (unknown,))
+                yield _Sink(call, value, _seeded_in(module, call) if known else (unknown,))
 
 
 def _seeds_by_its_name(module: Module, call: Call) -> bool:
@@ -303,6 +303,17 @@ def _seeds_by_its_name(module: Module, call: Call) -> bool:
     function = call.node.func
     name = function.value if isinstance(function, cst.Name) else call.attribute
     return module.library.facts.conventions.seeds.fullmatch(name) is not None
+
+
+def _seeded_in(module: Module, call: Call) -> tuple[str, ...]:
+    """The libraries whose global generators the function of the program that is called seeds itself."""
+    found = module.function(call.own[0]) if len(call.own) == 1 else None
+    if found is None:
+        return ()
+    there, function = found
+    rows = {name: seed.seeds for seed in module.library.facts.seeds for name in seed.names}
+    inner = (one for one in there.calls if there.enclosing_function(one.node) is function)
+    return tuple(dict.fromkeys(library for one in inner for name in one.names for library in rows.get(name, ())))
 
 
 def _is_of_an_object(module: Module, call: Call) -> bool:
@@ -409,6 +420,7 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
     if not (here is module.scope or library in sink.libraries or has_main_guard(module.text)):
         return False
     known = {name: seed for seed in module.library.facts.seeds for name in seed.names}
+    helper = module.function(sink.call.own[0]) if len(sink.call.own) == 1 else None
     for call in module.calls:
         rows = [known[name] for name in call.names if name in known]
         if rows:
@@ -418,6 +430,7 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
             seeds = "seed" in callee or "determin" in callee
         where = call.scope.function
         elsewhere = where is not here and where is not sink.call.scope.function
+        elsewhere &= helper is None or module.enclosing_function(call.node) is not helper[1]
         if seeds and call is not sink.call and (elsewhere or (where is here and call.order < draw.order)):
             return False
     return True
