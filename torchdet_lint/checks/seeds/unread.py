@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.syntax import nodes
 from torchdet_lint.finding import Replace
+from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,8 @@ def imports_only_for(module: Module, node: cst.CSTNode) -> Iterator[Replace]:
 
 
 def _only_import(module: Module, name: str) -> cst.CSTNode | None:
-    """The statement that imports `name` alone, on a line of its own without a comment, where nothing else binds it."""
+    """The statement that imports `name` alone, on a line of its own without a comment among others, where nothing else
+    binds it."""
     module.load_where(word=name)
     bound = list(module.scope.bindings.get(name, ()))
     if len(bound) != 1 or bound[0].conditional or bound[0].target.partition(".")[0] not in _SPARE:
@@ -39,7 +41,14 @@ def _only_import(module: Module, name: str) -> cst.CSTNode | None:
     alone = isinstance(found, (cst.Import, cst.ImportFrom)) and "," not in module.code(found)
     line = module.parent(found) if found is not None and alone else None
     plain = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and not line.trailing_whitespace.comment
-    return found if plain else None
+    return found if found is not None and plain and _is_among_lines(module, found) else None
+
+
+def _is_among_lines(module: Module, node: cst.CSTNode) -> bool:
+    """Whether the line of `node` has another one right above or below: without it no two blank lines would meet."""
+    row = module.span(node)[0].row
+    around = ["", *split_lines(module.text), ""][row - 1 : row + 2 : 2]
+    return any(line.strip() for line in around)
 
 
 def _times(name: str, text: str) -> int:
