@@ -45,10 +45,12 @@ def _only_import(module: Module, name: str) -> cst.CSTNode | None:
 
 
 def _is_among_lines(module: Module, node: cst.CSTNode) -> bool:
-    """Whether the line of `node` has another one right above or below: without it no two blank lines would meet."""
+    """Whether the line of `node` has another one right above or below: without it no two blank lines would meet. In a
+    notebook it ends a line of its cell, and not the cell."""
     row = module.span(node)[0].row
+    ends_its_cell = module.source.place(row)[0] != module.source.place(row + 1)[0]
     around = ["", *split_lines(module.text), ""][row - 1 : row + 2 : 2]
-    return any(line.strip() for line in around)
+    return not ends_its_cell and any(line.strip() for line in around)
 
 
 def _times(name: str, text: str) -> int:
