@@ -2704,3 +2704,106 @@ if __name__ == "__main__":
 )
 def test_what_a_function_gives_beside_another_value_is_no_class_that_is_picked(project, reader, severity):
     assert severity_of_the_loader(project(main_DOT_py=BESIDE.format(reader=reader))) == severity
+
+
+APPLIES = """
+import random
+import sys
+import torch
+import torchvision
+from torch.utils.data import DataLoader
+from torch_geometric.data import Dataset
+from torchvision import transforms
+
+class Jitter:
+    def __call__(self, x):
+        return x + random.random()
+
+class Graphs(Dataset):
+    def __init__(self, root, transform=None, limit=0):
+        super().__init__(root, transform)
+        self.limit = limit
+    def len(self):
+        return self.limit
+    def get(self, i):
+        return i
+
+class Noisy(Graphs):
+    def get(self, i):
+        return torch.rand(1)
+
+class Plain(Graphs):
+    def __getitem__(self, i):
+        return i
+
+class Above(Graphs):
+    def __getitem__(self, i):
+        return super().__getitem__(i)
+
+class Folder(torchvision.datasets.ImageFolder):
+    def name(self):
+        return "d"
+
+def loader(options, n=2):
+    def jittered(x):
+        return transforms.Compose([Jitter()] if x else [])
+    def cropped():
+        return transforms.CenterCrop(3)
+    common = {written}
+    return DataLoader({made}, num_workers=n)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    print(list(loader(eval(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "written", "told"),
+    [
+        ("Graphs('d', Jitter())", "{}", DRAWING),
+        ("Graphs('d', transform=Jitter())", "{}", DRAWING),
+        ("Graphs('d', **common)", "{'transform': Jitter(), 'limit': 3}", DRAWING),
+        ("Graphs('d', **common)", "dict(transform=Jitter())", DRAWING),
+        ("Graphs('d', **common)", "{'limit': 3}", QUIET),
+        ("Graphs('d', **common)", "dict(limit=3)", QUIET),
+        ("Graphs('d', **common)", "{'limit': 3}; common['transform'] = Jitter()", UNSEEN),
+        ("Graphs('d', **common)", "{'limit': 3}; common.update(options)", UNSEEN),
+        ("Graphs('d', **common)", "{'limit': 3}; common = options", UNSEEN),
+        ("Graphs('d', **options)", "{}", UNSEEN),
+        ("Graphs('d')", "{}", QUIET),
+        ("Noisy('d')", "{}", DRAWING),
+        ("Plain('d', Jitter())", "{}", QUIET),
+        ("Above('d', Jitter())", "{}", DRAWING),
+        ("Folder('d', transforms.RandomCrop(3))", "{}", DRAWING),
+        ("Folder('d', transforms.Compose([jittered(1)]))", "{}", DRAWING),
+        ("Folder('d', transforms.Compose([cropped()]))", "{}", QUIET),
+        ("Folder('d', transforms.CenterCrop(3))", "{}", QUIET),
+        ("Folder('d', **options)", "{}", UNSEEN),
+        ("Folder('d')", "{}", QUIET),
+    ],
+)
+def test_what_the_row_of_a_base_class_applies_is_looked_at(project, made, written, told):
+    folder = project(main_DOT_py=APPLIES.replace("{written}", written).replace("{made}", made))
+    assert told in of_the_loader(folder).message
+
+
+SUBCLASSES = """
+import torch
+from torch.utils.data import DataLoader
+
+class Batches(DataLoader):
+    def __init__(self, rows, batch_size=1, shuffle=False, **kwargs):
+        if "{key}" in kwargs:
+            del kwargs["{key}"]
+        super().__init__(rows, batch_size, shuffle, collate_fn=list, **kwargs)
+
+def loader(rows):
+    return Batches(rows, shuffle=True, num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(("key", "found"), [("collate_fn", {"TDL301", "TDL302"}), ("num_workers", set())])
+def test_an_option_that_nobody_gives_may_be_taken_away(project, key, found):
+    findings = lint(project(main_DOT_py=SUBCLASSES.replace("{key}", key)), min_severity="note")
+    assert {one.code for one in findings if one.location.row > 11} == found

@@ -33,6 +33,7 @@ _DEEP = 2
 # So many classes of a module are looked at where one is picked by name.
 _MANY = 40
 _NOTHING = Given((), {}, whole=False)
+_ROW = "__getitem__"
 # Base classes that give their objects nothing but what operators call.
 _BARE = frozenset(
     ("object", "abc.ABC", "typing.Generic", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
@@ -99,8 +100,14 @@ class Classes:
             taken += given.keywords.items()
         # The first by place is where the data are.
         others = given.positional[1:] if given is not None else ()
-        named = [(value.id, (value, inner)) for value, inner in others if self._names_what_runs(value)]
+        named: list[tuple[str, tuple[ast.expr, Scope]]] = [
+            (value.id, (value, inner)) for value, inner in others if self._names_what_runs(value)
+        ]
+        if not done:
+            # By place, a base class of a library takes its transform.
+            named += [(self.facts.applied[0], bound) for bound in others if isinstance(bound[0], ast.Call)]
         taken += named
+        idle = sum(isinstance(value, ast.Constant) for value, _ in others)
         # What a base class of a library is given it keeps under the same name.
         for name, given_above in taken if foreign else ():
             instance.attributes.setdefault(name, [given_above])
@@ -109,7 +116,7 @@ class Classes:
         changed = file.set_outside | (scope.file.set_outside if scope is not None else set())
         kept = {name: values for name, values in instance.attributes.items() if name not in changed}
         set_later = any(map(self._runs, changed))
-        whole = given is not None and given.whole and len(others) == len(named) and not set_later
+        whole = given is not None and given.whole and len(others) == len(named) + idle and not set_later
         # The scopes in which the attributes stand see them too: `self.transform = transform_for(self.phase)`.
         instance.constants.update(self.constants.attributes(kept))
         return instance._replace(whole=whole)
@@ -181,6 +188,8 @@ class Classes:
                 if isinstance(member, ast.FunctionDef):
                     known.setdefault(member.name, (member, file, class_.name))
         queue = [name for name in known if name == called or (not called and name in self.facts.methods)]
+        if called in ("", _ROW) and self._runs_own_row(instance, self.facts.getting):
+            queue.append("get")
         found: dict[str, None] = {}
         while queue:
             name = queue.pop()
@@ -191,6 +200,17 @@ class Classes:
             dead = self.constants.dead(function, instance.constants)
             queue += own_attributes(function, dead) if dead else self._own_attributes(function)
         return [known[name] for name in found]
+
+    def applied_by_base(self, instance: Instance) -> tuple[str, ...]:
+        """The attributes of an object that the row of its base class, of a library, applies."""
+        return self.facts.applied if self._runs_own_row(instance, self.facts.applying) else ()
+
+    def _runs_own_row(self, instance: Instance, packages: tuple[str, ...]) -> bool:
+        """Whether a base class of an object that one of `packages` has makes its rows, by its own `__getitem__`."""
+        if not any(base.startswith(packages) for base in instance.foreign):
+            return False
+        rows = [row for class_, _ in instance.classes if (row := method(class_, _ROW)) is not None]
+        return not rows or any(_calls_above(row) for row in rows)
 
     def known(self, name: str) -> bool:
         """Whether a package has it that draws from torch alone, if at all."""
@@ -384,3 +404,15 @@ def _of_import_call(node: ast.expr) -> str:
         case ast.Call(func=function, args=[ast.Constant(value=str(name))]):
             return name if dotted_name(function).rpartition(".")[2] == "import_module" else ""
     return ""
+
+
+def _calls_above(row: ast.FunctionDef) -> bool:
+    """Whether a method calls `super().__getitem__`."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == _ROW
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "super"
+        for node in walk(row)
+    )

@@ -39,6 +39,10 @@ class Given(NamedTuple):
         return given_by(call, scope, rests)
 
 
+_NOT_IN_SIGHT = Given((), {}, whole=False)
+_ONCE = 2
+
+
 def given_by(call: ast.Call, scope: Scope, rests: Mapping[str, Given] | None = None) -> Given:
     """What `call` in `scope` gives; `rests` is what starred names stand for."""
     positional: list[tuple[ast.expr, Scope]] = []
@@ -57,7 +61,7 @@ def given_by(call: ast.Call, scope: Scope, rests: Mapping[str, Given] | None = N
         if keyword.arg is not None:
             keywords[keyword.arg] = (keyword.value, scope)
         else:
-            rest = _rest(keyword.value, rests)
+            rest = _rest(keyword.value, rests) if rests is not None else _written(keyword.value, scope)
             keywords |= rest.keywords
             whole &= rest.whole
     return Given(tuple(positional), keywords, whole)
@@ -65,7 +69,35 @@ def given_by(call: ast.Call, scope: Scope, rests: Mapping[str, Given] | None = N
 
 def _rest(starred: ast.expr, rests: Mapping[str, Given] | None) -> Given:
     found = rests.get(starred.id) if rests is not None and isinstance(starred, ast.Name) else None
-    return found if found is not None else Given((), {}, whole=False)
+    return found if found is not None else _NOT_IN_SIGHT
+
+
+def _written(starred: ast.expr, scope: Scope) -> Given:
+    """What a dictionary holds that the function around writes down once and changes nowhere: `common = {"size": 3}`."""
+    function = scope.function if scope.function is not None else scope.file.tree
+    if not isinstance(starred, ast.Name):
+        return _NOT_IN_SIGHT
+    made: list[ast.expr] = []
+    for node in walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == starred.id:
+                made.append(value)
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) if name == starred.id:
+                made.append(node)
+            case (
+                ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del())
+                | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update" | "setdefault" | "pop" | "clear"))
+            ) if name == starred.id:
+                return _NOT_IN_SIGHT
+    # The statement and the name that it binds.
+    display = made[0] if len(made) == _ONCE else None
+    match display:
+        case ast.Dict(keys=keys, values=values) if all(isinstance(key, ast.Constant) for key in keys):
+            named = {str(getattr(key, "value", "")): (value, scope) for key, value in zip(keys, values, strict=True)}
+            return Given((), named, whole=True)
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=words) if all(word.arg for word in words):
+            return Given((), {str(word.arg): (word.value, scope) for word in words}, whole=True)
+    return _NOT_IN_SIGHT
 
 
 def _only_hands_on(function: ast.FunctionDef, parameter: str) -> bool:

@@ -334,7 +334,10 @@ class WorkerObjects(WorkerBodies):
         if whole and isinstance(node.func, ast.Name) and scope.file.lacks(node.func.id):
             # The arm raises. What a notebook runs may bind the name.
             return
-        if not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
+        nested = self.bindings.nested(node.func.id, scope) if isinstance(node.func, ast.Name) else None
+        if nested is not None:
+            self._made_by(nested, scope.file, node, scope, way, depth)
+        elif not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             told = below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth)
             if not (told or self._given_by_method(node, scope, way, depth)):
                 self._out = True
@@ -566,6 +569,18 @@ class WorkerObjects(WorkerBodies):
             inner = Scope(owner_file, function, instance, None, way, methods=methods)
             dead = self.classes.constants.dead(function, instance.constants)
             self._body(function, inner, depth + 1, owner=owner, dead=dead)
+        if called in ("", "__getitem__"):
+            self._applied(instance, way, depth)
+
+    def _applied(self, instance: Instance, way: str | None, depth: int) -> None:
+        """Look at the transforms of an object that a base class of a library applies to its rows."""
+        applied = self.classes.applied_by_base(instance)
+        found = [(name, *bound) for name in applied for bound in instance.attributes.get(name, ())]
+        for name, value, inner in found:
+            self._value(value, inner, f"{way}.{name}" if way else None, depth + 1)
+        left_open = any(isinstance(value, ast.Name) and value.id in inner.left_open for _, value, inner in found)
+        if instance.made is not None and (left_open or (applied and not found and not instance.whole)):
+            self._out = True
 
     def _kept(self, instance: Instance, changed: AbstractSet[str]) -> Iterator[tuple[str, bool]]:
         """The attributes of an object that say whether the data sets of a library are for training which it was given:

@@ -304,7 +304,11 @@ class Dictionaries:
         if unknown > _MANY:
             return None
         found: dict[str, Value] | None = entries
-        for change in self._changes(name, home, depth) if unknown else ():
+        changes = self._changes(name, home, depth) if unknown else []
+        if unknown > len(changes):
+            held = {*entries, *(key for change in changes for key in change.entries or ())}
+            unknown -= sum(key not in held for key in _deleted(name, text))
+        for change in changes:
             unknown -= 1
             when = change.entries is None or (not change.dropped if order is None else change.order < order)
             found = change.applied(found) if found is not None and when else found
@@ -415,6 +419,11 @@ def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value]
             if key not in found or not (value.known and not value.constant):
                 found[key] = value
     return found
+
+
+def _deleted(name: str, text: str) -> list[str]:
+    """The keys that statements of `text` take out of the dictionary `name`: `del options["collate_fn"]`."""
+    return re.findall(rf"""\bdel\s+{re.escape(name)}\s*\[\s*["'](\w+)["']\s*\]""", text)
 
 
 def _changes(name: str, text: str) -> bool:
