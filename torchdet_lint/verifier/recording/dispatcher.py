@@ -305,29 +305,35 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 owners.pop(base, None)
         return out
 
-    def update(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """An optimizer's update of all parameters: one record of what it read and wrote, without its ops."""
+    def folded(name: str, given: Sequence[Any], function: Callable[[], Any]) -> Any:
+        """Many small ops, of which all follows from what they are given: one record of what they read and wrote."""
         before: dict[int, int] = {}
-        everything = (*args, *kwargs.values())
-        if inside or not settled(everything, before):
-            return function(*args, **kwargs)
+        if inside or not settled(given, before):
+            return function()
         tensors: list[int] = []
         numbers: list[int] = []
         came: list[tuple[int, int]] = []
-        plan = run.plan_named(f"{trace.UPDATE}.{function.__name__}")
+        plan = run.plan_named(name)
         flags = 0
         try:
-            flags = read(everything, tensors, numbers, came)
+            flags = read(given, tensors, numbers, came)
         except Exception as error:
             run.miss(plan, error)
+        out = None
+        mode = _python_dispatch._pop_mode()
         try:
-            with _python_dispatch._pop_mode_temporarily():
-                return function(*args, **kwargs)
+            out = function()
+            return out
         finally:
+            _python_dispatch._push_mode(mode)
             try:
                 digests: list[int] = []
                 extra: list[int] = []
-                for value in tensors_in(everything):
+                if type(out) is plain:
+                    digests.append(fresh(out))
+                else:
+                    several(out, digests, (), _NONE)
+                for value in tensors_in(given):
                     if isinstance(value, plain):
                         version = before.get(id(value))
                         if version is None:
@@ -455,5 +461,5 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             run.miss(plan, error)
         return out
 
-    stream.batch, stream.handed, stream.whole, stream.update, stream.unseen = batch, handed, whole, update, unseen
+    stream.batch, stream.handed, stream.whole, stream.folded, stream.unseen = batch, handed, whole, folded, unseen
     return dispatch

@@ -207,7 +207,7 @@ class Stream:
         self.whole: Callable[..., Any] = lambda name, inputs, function, outputs: function()
         self.engine: FrameType | None = None
         self.mode: object = None
-        self.update: Callable[..., Any] = lambda function, args, kwargs: function(*args, **kwargs)
+        self.folded: Callable[..., Any] = lambda name, given, function: function()
         self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 
     def after_fork(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchdet_lint.verifier.trace.format import (
     ARRIVED,
     BATCH,
+    CHECK,
     DRAWN,
     DRAWN_FROM_OWN,
     GRAPH,
@@ -47,6 +48,7 @@ from torchdet_lint.verifier.trace.writer import Writer, unwritable
 __all__ = [
     "ARRIVED",
     "BATCH",
+    "CHECK",
     "DRAWN",
     "DRAWN_FROM_OWN",
     "GRAPH",

@@ -40,6 +40,8 @@ HANDED = "tensor.numpy"
 """The op under which a tensor is recorded that NumPy is handed to read."""
 UPDATE = "optim"
 """How the op begins under which an optimizer's update of all parameters is recorded: `optim.adam`."""
+CHECK = "constraints"
+"""How the op begins under which a check of a distribution's values is recorded: `constraints.simplex`."""
 BLOCK = struct.Struct("<cxxxIII")
 RECORD, DRAWN = struct.Struct("<IHHqqQ"), struct.Struct("<IHHqqQQ")
 """A record of one digest without extra words: site, number of digests, flags, `scalars` and `inputs` as `hash` gives

@@ -25,7 +25,7 @@ from torchdet_lint.verifier.recording.op.places import current_node
 from torchdet_lint.verifier.recording.values import base_of, tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torchdet_lint.verifier.ops.dispatch import Direct
     from torchdet_lint.verifier.recording.lines import Classifier
@@ -42,7 +42,7 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
     """
     look = _Look(order, run, stream)
     targets = look.targets
-    batch, handed, whole, update = stream.batch, stream.handed, stream.whole, stream.update
+    batch, handed, whole, folded = stream.batch, stream.handed, stream.whole, stream.folded
     inside = False
 
     def watched(
@@ -82,23 +82,22 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
             look.save([new, *changed], list(changed))
         return out
 
-    def watched_update(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def watched_folded(name: str, given: Sequence[Any], function: Callable[[], Any]) -> Any:
         if stream.records != targets[0]:
-            return update(function, args, kwargs)
-        given = (*args, *kwargs.values())
+            return folded(name, given, function)
         versions = {id(value): value._version for value in tensors_in(given) if isinstance(value, torch.Tensor)}
-        out = update(function, args, kwargs)
+        out = folded(name, given, function)
         if stream.records > targets[0]:
             tensors = [value for value in tensors_in(given) if isinstance(value, torch.Tensor)]
             changed = [value for value in tensors if versions.get(id(value)) != value._version]
-            look.save(changed, changed)
+            look.save([out, *changed], changed)
         return out
 
-    stream.batch, stream.handed, stream.whole, stream.update = (
+    stream.batch, stream.handed, stream.whole, stream.folded = (
         watched_batch,
         watched_handed,
         watched_whole,
-        watched_update,
+        watched_folded,
     )
     return watched
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _python_dispatch
 
+from torchdet_lint.verifier import trace
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -26,37 +28,38 @@ _NAMES = ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "ra
 
 def watch(run: Run, patches: Patches, here: Callable[[Run], Stream | None]) -> None:
     """Record the updates of `run` until `patches` are taken back."""
-    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-    names = ("_len_torch_dispatch_stack", "_len_torch_function_stack")
-    ops, functions = (getattr(torch._C, name, None) for name in names)
-    if compiling is None or ops is None or functions is None or not hasattr(_python_dispatch, "_pop_mode_temporarily"):
+    unwatched = nobody_looks(run)
+    if unwatched is None:
         return
-
-    def whole(options: dict[str, Any]) -> bool:
-        """Whether nobody looks in between, and no graph is made."""
-        alone = run.alone and ops() == 1 and not functions()
-        return alone and not torch.is_grad_enabled() and not options.get("fused")
-
     for name in _NAMES:
         module = importlib.import_module(f"torch.optim.{name}")
         original = getattr(module, name, None)
         if original is not None:
-            patches.set(module, name, _recorded(run, here, original, compiling, whole))
+            patches.set(module, name, _recorded(run, here, original, unwatched))
+
+
+def nobody_looks(run: Run) -> Callable[[], bool] | None:
+    """What tells whether nobody but the recorder sees the ops of this thread, not the compiler either, and no other
+    thread changes what they read; None where a release of torch does not tell.
+    """
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+    names = ("_len_torch_dispatch_stack", "_len_torch_function_stack")
+    ops, functions = (getattr(torch._C, name, None) for name in names)
+    if compiling is None or ops is None or functions is None or not hasattr(_python_dispatch, "_pop_mode"):
+        return None
+    # The compiler looks into what is patched, and is to find the original alone.
+    return lambda: not compiling() and run.alone and ops() == 1 and not functions()
 
 
 def _recorded(
-    run: Run,
-    here: Callable[[Run], Stream | None],
-    original: Callable[..., Any],
-    compiling: Callable[[], bool],
-    whole: Callable[[dict[str, Any]], bool],
+    run: Run, here: Callable[[Run], Stream | None], original: Callable[..., Any], unwatched: Callable[[], bool]
 ) -> Callable[..., Any]:
+    called = f"{trace.UPDATE}.{original.__name__}"
+
     @functools.wraps(original)
     def update(*args: Any, **kwargs: Any) -> Any:
-        # The compiler looks into this function, and is to find the original alone.
-        if compiling():
+        if not unwatched() or torch.is_grad_enabled() or kwargs.get("fused") or (stream := here(run)) is None:
             return original(*args, **kwargs)
-        stream = here(run) if whole(kwargs) else None
-        return original(*args, **kwargs) if stream is None else stream.update(original, args, kwargs)
+        return stream.folded(called, (*args, *kwargs.values()), lambda: original(*args, **kwargs))
 
     return update
