@@ -88,9 +88,9 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or
     make colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
     parameters are counted, `frozen` ones a module that gets no gradient, `unapplied` ones a model of which only the
-    weights are read; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a
-    conditional expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the
-    file reads only weights.
+    weights are read; what a `composed` call hands on by `**` is put together in the file; the result of a `bare` call
+    is used for nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`, or is
+    compared. A layer that is `kept` is so under that name, of which the file reads only weights.
     """
 
     kind: str
@@ -113,6 +113,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     partly: bool = False
     unapplied: bool = False
     kept: str = ""
+    composed: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,11 +12,16 @@ from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import Argument
 from torchdet_lint.program.syntax.conditions import decided
 from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
-from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, tail_of
+from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, last_word, tail_of
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
+
+
+# A class method that makes an object of its class with the options of a command line.
+_OF_OPTIONS = "from_argparse_args"
+_PARSER = "argparse.ArgumentParser()"
 
 
 class Arguments:
@@ -52,7 +58,7 @@ class Arguments:
 
     def of(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:
         """What a call is given by place and by name, and whether there may be more."""
-        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
+        opaque = any(isinstance(arg, ast.Starred) for arg in node.args) or last_word(node.func) == _OF_OPTIONS
         given = (self._rest(arg) if isinstance(arg, ast.Starred) else arg for arg in node.args)
         positional = tuple(self.argument(arg) for arg in given if arg is not None)
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
@@ -68,6 +74,29 @@ class Arguments:
                 if not whole and (paths := self.names.path(word.value, self.scope)):
                     keywords["**"] = Argument(paths)
         return positional, keywords, opaque
+
+    def composed(self, node: ast.Call) -> bool:
+        """Whether what a call hands on by `**` is put together in this file: dictionaries that it fills key by key, and
+        options that it parses."""
+        if any(isinstance(arg, ast.Starred) for arg in node.args):
+            return False
+        return all(self._is_composed(word.value) for word in node.keywords if word.arg is None)
+
+    def _is_composed(self, node: ast.expr) -> bool:
+        made, where = followed(node, self.scope)
+        home = self.scope.home(made.id) if isinstance(made, ast.Name) else None
+        if home is not None and isinstance(made, ast.Name):
+            filled = [bound for bound in home.bindings[made.id] if bound.kind != "part"]
+            made, where = (filled[0].value or made) if len(filled) == 1 else made, home
+        if (options := options_in(made)) is not None:
+            parsed, where = followed(options, where)
+            function = parsed.func if isinstance(parsed, ast.Call) else parsed
+            return any(name.startswith(_PARSER) for name in self.names.resolve(function, where))
+        pairs = self.pairs(made, where)
+        if pairs is None or not all(isinstance(key, ast.Constant) for key, _ in pairs):
+            return False
+        changed = re.compile(rf"\b{re.escape(dotted_name(node) or '{')}(?:\.update|\.setdefault|\[(?!['\"]))")
+        return not any(map(changed.search, self.names.scopes.hollow.lines))
 
     def _rest(self, node: ast.Starred) -> ast.Name | None:
         """`args` of `*args`, where the function takes it so and hands it on; None for all else."""
@@ -139,6 +168,13 @@ class Arguments:
                     if isinstance(key, ast.Constant):
                         found.setdefault(str(key.value), self.argument(item))
         return found
+
+
+def options_in(node: ast.expr) -> ast.expr | None:
+    """`args` of `vars(args)` and of `args.__dict__`."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "vars" and len(node.args) == 1:
+        return node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else None
 
 
 def _of_either(arms: list[dict[str, Argument]]) -> dict[str, Argument]:

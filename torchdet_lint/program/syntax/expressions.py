@@ -293,12 +293,13 @@ class Expressions:
         keywords: dict[str, Argument] | None = None, opaque: bool = False, deferred: bool = False,
     ) -> None:  # fmt: skip
         """Record an event at `node`."""
+        composed = opaque and isinstance(node, ast.Call) and self.arguments.composed(node)
         self.events.append(
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.ungraded > 0, self.sized, self.without_gradient, self.partly,
-                self.unapplied, self.kept,
+                self.unapplied, self.kept, composed,
             )
         )  # fmt: skip
 

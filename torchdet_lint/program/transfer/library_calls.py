@@ -100,15 +100,20 @@ class LibraryCalls:
             self.recorder.add("flag", what, "relaxed")
         else:
             self.recorder.environment(seed.environment if not seed.when_mode else ())
-            if seed.give:
+            if seed.give and not event.opaque:
                 self.recorder.add("flag", full, "switch")
 
     def _told(self, event: Event, seed: Seed) -> bool:
         """Whether a switch was given at all: what it is set against is TDL204's and TDL208's business."""
-        return (
-            any(self.facts.given(event, condition.argument, seed.parameters) for condition in seed.when_mode)
-            or event.opaque
-        )
+        switches = [condition.argument for condition in seed.when_mode]
+        if any(self.facts.given(event, switch, seed.parameters) for switch in switches):
+            return True
+        return event.opaque and not (event.composed and not self._named(switches))
+
+    def _named(self, switches: list[str]) -> bool:
+        """Whether one of `switches` is spoken of in the file that calls."""
+        text = self.recorder.files.text(self.recorder.node.file)
+        return any(switch in text for switch in switches)
 
     def switches(self, name: str, event: Event) -> None:
         """What the name of a library's function says of CUDA, of convolutions, of the mode and of who looks on."""
