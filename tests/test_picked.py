@@ -2807,3 +2807,84 @@ def loader(rows):
 def test_an_option_that_nobody_gives_may_be_taken_away(project, key, found):
     findings = lint(project(main_DOT_py=SUBCLASSES.replace("{key}", key)), min_severity="note")
     assert {one.code for one in findings if one.location.row > 11} == found
+
+
+ANNOTATED = """
+import random
+from abc import ABC, abstractmethod
+
+class Words:
+    def __init__(self, path):
+        if not path:
+            raise NotImplementedError
+        from tokenizers import Tokenizer as Fast
+        self.processor = Fast.from_file(path)
+
+    def encode(self, text):
+        return self.processor.encode(text).ids
+
+class Dropping(Words):
+    def encode(self, text):
+        return [one for one in super().encode(text) if random.random() < 0.9]
+
+class Left(ABC):
+    @abstractmethod
+    def encode(self, text):
+        ...
+
+class Unwritten:
+    def encode(self, text):
+        raise NotImplementedError
+
+class Letters:
+    def encode(self, text):
+        return list(text)
+"""
+TYPED = """
+from dataclasses import dataclass, field
+from typing import Optional
+import torch
+from torch.utils.data import DataLoader, Dataset
+from words import Dropping, Left, Letters, Unwritten, Words
+
+class Rows(Dataset):
+    def __init__(self, rows, tokenizer, transform=None):
+        self.rows, self.tokenizer, self.transform = rows, tokenizer, transform
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, index):
+        row = self.rows[index]
+        if self.transform is not None:
+            row = self.transform(row)
+        return self.tokenizer.encode(row["text"])
+
+@dataclass
+class Data:
+    tokenizer: Optional[KIND] = field(default=None, repr=False)
+
+    def connect(self, tokenizer: KIND | None) -> None:
+        self.tokenizer = tokenizer
+    def loader(self, rows):
+        return DataLoader(Rows(rows, self.tokenizer), num_workers=2)
+
+def train(data, rows):
+    torch.manual_seed(0)
+    for row in data.loader(rows):
+        print(row)
+"""
+TYPES = [
+    ("Letters", "note"), ("Dropping", "note"), ("Words", "warning"), ("Left", "warning"), ("Unwritten", "warning"),
+    ("str", "warning"), ("Letters | Unknown", "warning"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "severity"), TYPES)
+def test_an_annotation_names_what_workers_run_unless_others_derive_from_it(project, kind, severity):
+    folder = project(words_DOT_py=ANNOTATED, main_DOT_py=TYPED.replace("KIND", kind))
+    assert severity_of_the_loader(folder) == severity
+
+
+def test_an_annotation_names_what_workers_run_of_a_class_that_a_library_serves(project):
+    words = ANNOTATED[: ANNOTATED.index("class Dropping")]
+    main = TYPED.replace("Dropping, Left, Letters, Unwritten, ", "").replace("KIND", "Words")
+    assert severity_of_the_loader(project(words_DOT_py=words, main_DOT_py=main)) == "note"

@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.workers.annotated import objects_of
 from torchdet_lint.dataflow.workers.block_order import BlockOrder
 from torchdet_lint.dataflow.workers.project_file import (
     Element,
@@ -103,7 +104,7 @@ class Bindings:
                 yield value, scope
             own = node.id in self._parameters(scope.function)
             if own and (not local or node.id in self._rebound_in(scope.function)):
-                yield from self._passed(node.id, scope)
+                yield from list(self._passed(node.id, scope)) or self._annotated(node.id, scope)
                 return
         if not local and scope.outer is not None:
             yield from self.behind(node, scope.outer)
@@ -294,6 +295,13 @@ class Bindings:
             else:
                 # A starred expression, of which nobody can tell what it holds.
                 yield ast.Starred(ast.Name(name)), standing
+
+    def _annotated(self, name: str, scope: Scope) -> Iterator[Bound]:
+        """What a parameter is given that no call in sight gives anything, by its annotation."""
+        for one in walk(scope.function.args) if scope.function is not None else ():
+            if isinstance(one, ast.arg) and one.arg == name:
+                for made in objects_of(one, scope.file, self.classes):
+                    yield made, Scope(scope.file)
 
     def _calls_of(self, called: str, definition: ast.AST, file: File) -> Iterator[tuple[ast.Call, Scope]]:
         """The calls of `called` in this `file` and, where its `definition` stands at top level, in those around it."""

@@ -252,7 +252,7 @@ class WorkerBodies:
         else:
             given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
             dead = self.classes.constants.dead_in_call(where, given)
-            self._body(where, Scope(file, where, None, given), depth + 1, dead=dead)
+            self._body(where, Scope(file, where, None, given, dead=dead), depth + 1, dead=dead)
 
     def _method_held(self, function: ast.Attribute, scope: Scope, depth: int) -> None:
         """Look at the transform of a package that holds a generator, where a worker calls a method of one."""

@@ -367,7 +367,15 @@ def _names_set(member: ast.stmt) -> frozenset[str]:
 
 
 def _bindings(statement: ast.stmt) -> tuple[tuple[str, ast.expr], ...]:
-    return tuple(bindings(statement))
+    return tuple((name, _of_field(value)) for name, value in bindings(statement))
+
+
+def _of_field(value: ast.expr) -> ast.expr:
+    """What the attribute of a data class is by default that is written as a field."""
+    match value:
+        case ast.Call(func=function, keywords=words) if dotted_name(function).rpartition(".")[2] == "field":
+            return next((word.value for word in words if word.arg == "default"), value)
+    return value
 
 
 def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr, Scope]]:

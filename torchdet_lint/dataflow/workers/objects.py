@@ -566,8 +566,8 @@ class WorkerObjects(WorkerBodies):
         used = self.classes.run_in_worker(instance, called)
         methods = tuple(function for function, *_ in used)
         for function, owner_file, owner in used:
-            inner = Scope(owner_file, function, instance, None, way, methods=methods)
             dead = self.classes.constants.dead(function, instance.constants)
+            inner = Scope(owner_file, function, instance, None, way, dead=dead, methods=methods)
             self._body(function, inner, depth + 1, owner=owner, dead=dead)
         if called in ("", "__getitem__"):
             self._applied(instance, way, depth)
