@@ -21,7 +21,8 @@ class Draw(Table, frozen=True, kw_only=True):
 
     `at` is the moment: the call itself, the constructor of a module, its call in training, a loader's iteration, or
     whenever an item of a data set is made. With `own` it draws the seed of a package's own generator, once, and
-    not where the program seeds that itself.
+    not where the program seeds that itself. Given an object of one of the classes `idle_with` it draws nothing, or
+    nothing that is left in the result.
     """
 
     names: tuple[str, ...]
@@ -30,6 +31,7 @@ class Draw(Table, frozen=True, kw_only=True):
     at: Literal["call", "construction", "forward", "training", "iteration", "item"] = "call"
     own: Literal["", "imgaug"] = ""
     when: tuple[Condition, ...] = ()
+    idle_with: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
 
 

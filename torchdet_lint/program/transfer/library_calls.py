@@ -35,6 +35,8 @@ class LibraryCalls:
         """A draw from the global generator, or from one that is a parameter of this function."""
         if event.idle or (draw.at == "construction" and full.endswith("()")):  # the object that was made is called
             return
+        if draw.idle_with and _is_given_one_of(draw.idle_with, event):
+            return
         event = self._with_settings(event, draw)
         if self.facts.meets(event, draw.when, draw.parameters):
             self.draw(draw, full)
@@ -164,6 +166,12 @@ class LibraryCalls:
             return bool(value.value)
         known = self.recorder.given if given is None else given
         return bool(known.get(parameter_of(value) or "", True))
+
+
+def _is_given_one_of(classes: tuple[str, ...], event: Event) -> bool:
+    """Whether an argument of `event` is evidently an object of one of `classes`."""
+    made = {f"{class_}()" for class_ in classes}
+    return any(one.names and made.issuperset(one.names) for one in (*event.positional, *event.keywords.values()))
 
 
 def handed(runner: Runner, event: Event) -> list[Argument]:
