@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.checks.operations.called_elsewhere import untracked_elsewhere
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.handed_over import applied_untracked
 from torchdet_lint.checks.operations.idle import is_idle
@@ -337,6 +338,7 @@ class Operations:
             self.gradients.called_untracked(call.node)
             or GradientPaths(self.module, self.inference).ends(call.node)
             or self.gradients.runs_on_data(call.node)
+            or untracked_elsewhere(self.module, call.node)
         )
 
     def changes(self, candidate: Candidate) -> tuple[Change, ...]:

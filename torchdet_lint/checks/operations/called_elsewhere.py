@@ -1,0 +1,53 @@
+"""A function that other files call -> whether no gradient flows through any of these calls."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from torchdet_lint.inference.gradients import Gradients
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from torchdet_lint.module.facts import Class
+    from torchdet_lint.module.module import Module
+
+
+def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
+    """Whether `node` stands in a function at top level, or in a method but `forward`, with which the project does
+    nothing but call it, each time where no gradient flows. What a package takes in, all may call."""
+    function = module.enclosing_function(node)
+    while function is not None and (outer := module.enclosing_function(function)) is not None:
+        function = outer
+    name = function.name.value if function is not None else ""
+    if function is None or module.callers is None or name == "forward" or name.startswith("__"):
+        return False
+    class_ = module.enclosing_class(function)
+    named = class_.name if class_ is not None else name
+    if _is_public(module, named):
+        return False
+    there = {id(other): other for other, _ in module.callers(named)}
+    return bool(there) and all(_only_calls(one, name, class_) for one in (module, *there.values()))
+
+
+def _is_public(module: Module, name: str) -> bool:
+    """Whether the package of the file takes `name` in."""
+    if PurePath(module.source.path).name == "__init__.py":
+        return True
+    return module.neighbour is not None and module.neighbour(f".{name}") is not None
+
+
+def _only_calls(module: Module, name: str, class_: Class | None) -> bool:
+    """Whether a file does nothing with `name` but import it and call it, where no gradient flows."""
+    gradients = module.shared(Gradients)
+    module.load_where(word=name)
+    calls = gradients.calls_of(name)
+    before = r"(?<=\.)" if class_ is not None else r"(?<!def )"
+    rows = [line.partition("#")[0] for line in module.text.splitlines()]
+    uses = re.compile(rf"{before}\b{name}\b")
+    used = sum(len(uses.findall(row)) for row in rows if not row.lstrip().startswith(("from ", "import ")))
+    return used == len(calls) and all(
+        gradients.untracked(call.node) or gradients.called_untracked(call.node) for call in calls
+    )
