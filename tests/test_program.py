@@ -1193,6 +1193,22 @@ def test_a_module_that_is_called_like_its_folder_is_found_from_beside_it(project
     assert codes(lint(folder)) == [("TDL101", 6)]
 
 
+@pytest.mark.parametrize(
+    ("imported", "found"),
+    [
+        ("from main import Work", [("TDL101", 13)]),
+        ("from main import load", []),
+        ("from other import Work", []),
+        ("import main", []),
+    ],
+)
+def test_a_program_that_imports_its_own_class_runs_it(project, imported, found):
+    """A module that imports itself means a library of that name, unless it defines what it asks for."""
+    work = "class Work:\n    def run(self):\n        print(torch.rand(3))\n\n"
+    start = f"def begin():\n    {imported} as made\n    made().run()\n\n"
+    assert codes(lint(project(main_DOT_py=f"import torch\n\n{work}{start}\n{GUARD}    begin()\n"))) == found
+
+
 def test_facts_about_a_framework_hold_beside_its_source(project):
     main_text = "import torch\nimport lightning.pytorch as pl\n\n" + GUARD
     folder = project(main_DOT_py=main_text + "    pl.seed_everything(0)\n    print(torch.rand(2))\n")

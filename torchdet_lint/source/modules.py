@@ -159,11 +159,17 @@ class ModuleMap:
         found = self._found[key]
         if found is None or found.path != file or dotted.startswith("."):
             return found
-        # No module imports itself: another of that name is meant.
+        # No module imports itself: another of that name is meant, unless it is started and defines what is asked for.
         key = (file, dotted)
         if key not in self._found:
-            self._found[key] = self._absolute(dotted, folder, own=file)
+            other = self._absolute(dotted, folder, own=file)
+            self._found[key] = found if other is None and self._defines(file, found.rest) else other
         return self._found[key]
+
+    def _defines(self, file: str, names: tuple[str, ...]) -> bool:
+        """Whether `file` says what it does when it is started, and defines the first of `names`."""
+        defined = rf"(?m)^(?:class|def) {re.escape(names[0])}\b".encode() if names else b""
+        return bool(defined) and self._is_script(file) and re.search(defined, self._bytes(file)) is not None
 
     def shadowed(self, dotted: str, file: str) -> bool:
         """Whether a module of the project stands before the one of the standard library that `dotted` names: it lies
@@ -176,7 +182,10 @@ class ModuleMap:
 
     def _is_script(self, file: str) -> bool:
         """Whether `file` says what it does when it is started."""
-        return self._read is not None and b"__main__" in (self._read(file) or b"")
+        return b"__main__" in self._bytes(file)
+
+    def _bytes(self, file: str) -> bytes:
+        return (self._read(file) or b"") if self._read is not None else b""
 
     def _holds(self, folder: str, name: str) -> bool:
         """Whether `folder` holds the module or the package `name`."""
