@@ -149,7 +149,8 @@ class Agreement:
         ):
             found = self._elements(node.func.value, depth - 1)
             if node.func.attr.value in ("union", "symmetric_difference"):
-                found = found.union(*(self._elements(arg.value, depth - 1) for arg in node.args))
+                given = ({"unknown"} if arg.star else self._elements(arg.value, depth - 1) for arg in node.args)
+                found = found.union(*given)
             return found
         if isinstance(node, cst.Name) and self._is_set(node):
             values = self._values(self.module.scope_of(node).home(node.value), node.value)

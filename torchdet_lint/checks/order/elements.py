@@ -457,6 +457,11 @@ def _variable(module: Module, node: cst.Name, path: tuple[int, ...]) -> str:
     return module.shared(_Variables).of(node, path)
 
 
+def each_kind(module: Module, node: cst.BaseExpression) -> str:
+    """What the elements are of the collections that the elements of `node` are."""
+    return _part_kind(module, node, (EACH,), _DEEP)
+
+
 def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
     """What stands at `path` in each element of `node`."""
     if not path:
@@ -506,8 +511,18 @@ def _part_of_call(module: Module, node: cst.Call, path: tuple[int, ...], depth: 
         return agreed(_part_kind(module, one, rest, depth) for one in chosen if not isinstance(one, cst.Integer))
     if word in _calls(module, "copies") and given:
         return _part_kind(module, given[0], path, depth)
-    if word == "map" and len(given) == 2 and last_word(given[0]) in _calls(module, "copies"):
+    if word == "map" and len(given) == 2 and _copies_each(module, given[0]):
         return _part_kind(module, given[1], path, depth)
     if word == "map" and not rest and given and last_word(given[0]) in _calls(module, "number"):
         return "number"
     return "unknown"
+
+
+def _copies_each(module: Module, function: cst.BaseExpression) -> bool:
+    """Whether `function` makes a collection of the same elements: `set`, or `lambda row: set(row)`."""
+    if isinstance(function, cst.Lambda):
+        made, parameters = function.body, function.params.params
+        if not isinstance(made, cst.Call) or len(parameters) != 1 or len(made.args) != 1:
+            return False
+        function = made.func if bare(made.args[0].value) == parameters[0].name.value else function
+    return last_word(function) in _calls(module, "copies")

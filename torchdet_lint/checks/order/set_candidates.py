@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_CALLED = lazy(r"\w+\(")
+_CALLED = lazy(r"\w+(?:\(|\.union\b)")
 _NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _UNPACKED = r",[ \t]*\*?[\w.]+\)?[ \t]+=[ \t]*"
@@ -44,7 +44,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
     for unit, text in zip(module.units, module.texts, strict=True):
-        if "set(" not in text and "{" not in text:
+        if "set(" not in text and "{" not in text and "set.union" not in text:
             continue
         tied, counted = _TIED.search(text) is not None, "most_common" in text
         for before in _before_sets(text, display):

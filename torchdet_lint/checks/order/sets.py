@@ -13,6 +13,7 @@ import libcst as cst
 from torchdet_lint.checks.order.agreement import Agreement
 from torchdet_lint.checks.order.elements import collection_kind, passed_elsewhere, scalar_kind, set_kind
 from torchdet_lint.checks.order.given_sets import given_sets
+from torchdet_lint.checks.order.joined_sets import joined_sets
 from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import iterating
 from torchdet_lint.dataflow.follower import Follower
@@ -128,10 +129,12 @@ def _becomes_tensor(module: Module, taken: cst.BaseExpression) -> bool:
 
 def _made_sets(module: Module, display: re.Pattern[str]) -> Iterator[tuple[cst.BaseExpression, str, None]]:
     """The sets that the file makes, and what they hold."""
-    if "set(" in module.text or display.search(module.text):
+    if "set(" in module.text or "set.union" in module.text or display.search(module.text):
         module.load_where(iterating(module, display))
         for node in _sets(module):
             yield node, set_kind(module, node), None
+        for node, kind in joined_sets(module):
+            yield node, kind, None
 
 
 def _sets(module: Module) -> list[cst.BaseExpression]:
