@@ -183,6 +183,46 @@ def test_what_the_constructor_finds_to_be_none(project, made, seconds, draws, ne
     assert [finding.code for finding in result.findings] == ["TDL103"] * draws
 
 
+KINDS = """\
+import random
+from torch.utils.data import Dataset
+
+class Clips(Dataset):
+    def __init__(self, paths, kinds=None):
+        self.paths = paths
+        {made}
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        return random.random() if "noise" in self.kinds else index
+"""
+EMPTIED = "if kinds is not None:\n            self.kinds = kinds['all']\n        else:\n            self.kinds = ()"
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "draws"),
+    [
+        ("self.kinds = [] if kinds is None else kinds['all']", "paths", False),
+        ("self.kinds = [] if kinds is None else kinds['all']", "paths, args.kinds", True),
+        ("self.kinds = kinds['all'] if kinds is not None else []", "paths", False),
+        (EMPTIED, "paths", False),
+        (EMPTIED, "paths, {'all': ['noise']}", True),
+        ("self.kinds = ['noise'] if kinds is None else kinds['all']", "paths", True),
+        ("self.kinds = [] if self.paths is None else kinds['all']", "paths", True),
+        ("self.kinds = [] if kinds else kinds['all']", "paths", True),
+        ("self.kinds = []\n        self.kinds = kinds or ['noise']", "paths", True),
+    ],
+)
+def test_what_the_constructor_leaves_empty_holds_nothing(project, made, given, draws):
+    project(clips_DOT_py=KINDS.format(made=made))
+    main = MAIN.replace("from parts import Base, Derived, Given, Split, Turned", "from clips import Clips")
+    folder = project(main_DOT_py=main.format(made=f"data = Clips({given})"))
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
+    assert [finding.code for finding in result.findings] == ["TDL103"] * draws
+
+
 @pytest.mark.parametrize(
     ("call", "draws"),
     [

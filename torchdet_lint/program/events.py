@@ -43,12 +43,13 @@ PLAIN = (str, int, float, bool, type(None))
 BUILT_IN = frozenset(("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"))
 # Before the name of a parameter: what is off where that is, `self.mirror = train and …`; what is that unless it is
 # nothing, `self.rng = rng or numpy.random`; what is true where that is None, `self.whole = length is None`, or is not;
-# what is None where that is off, `self.erase = Erase(p) if p > 0 else None`.
+# what is None where that is off, `self.erase = Erase(p) if p > 0 else None`, or is empty where that is None.
 OFF_WITH = "&"
 ELSE = "|"
 NONE = "~"
 SOME = "^"
 NOTHING = "!"
+EMPTY = "[]"
 # Before `x.device`: the device that a tensor or a model is on, which nobody chose here.
 WHERE = "<where>"
 # The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import ELSE, GENERATOR, NONE, NOTHING, OFF_WITH, PLAIN, SOME, Argument
+from torchdet_lint.program.events import ELSE, EMPTY, GENERATOR, NONE, NOTHING, OFF_WITH, PLAIN, SOME, Argument
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     bound_arguments,
@@ -78,6 +78,8 @@ class ObjectSettings:
             return [] if any(value is UNKNOWN or value for value in values) else values
         if told.names[:1] == (NOTHING,):
             values = self._values.get((owner, place, told.names[1][1:]), [])
+            if told.names[2:] == (EMPTY,):
+                return [""] if values and all(value is None for value in values) else []
             return [None] if values and not any(value is UNKNOWN or value for value in values) else []
         if told.names[:1] == (ELSE,):
             values = self._values.get((owner, place, told.names[1][1:]), [])

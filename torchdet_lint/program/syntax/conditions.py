@@ -11,6 +11,7 @@ from torchdet_lint.program.events import (
     COMPARED,
     DEVICE,
     ELSE,
+    EMPTY,
     HANDED,
     NONE,
     NOTHING,
@@ -329,6 +330,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
     value, where = values[0] if len(values) == 1 and attribute not in class_.bindings else (None, class_)
     if made_up and values and attribute not in class_.bindings and (own := _nothing_with(values, attribute)):
         return Argument((NOTHING, own))
+    if made_up and values and attribute not in class_.bindings and (own := _empty_without(values, attribute)):
+        return Argument((NOTHING, own, EMPTY))
     if made_up and len(values) > 1 and attribute not in class_.bindings and (own := _turned_off(values)):
         return Argument((OFF_WITH, own))
     if value is None or where.node.name != "__init__":
@@ -449,6 +452,23 @@ def _nothing_with(values: Sequence[tuple[ast.expr, Scope]], attribute: str) -> s
         if isinstance(test, ast.Name) and _is_constant(test.id, where) and test.id in where.bindings
         else ""
     )
+
+
+def _empty_without(values: Sequence[tuple[ast.expr, Scope]], attribute: str) -> str:
+    """The parameter of the constructor, as `$kinds`, where that is None the attribute is an empty list, and only there:
+    `self.kinds = [] if kinds is None else kinds["all"]`."""
+    first, where = values[0]
+    if where.node.name != "__init__" or any(home is not where for _, home in values):
+        return ""
+    picked = _given_by_arms(where, attribute) if len(values) == _TWO else None
+    if len(values) == 1 and isinstance(first, ast.IfExp):
+        picked = first.test, first.body, first.orelse
+    asked = _none_asked(picked[0], where) if picked is not None else None
+    if picked is None or asked is None or not isinstance(asked[0], ast.Name):
+        return ""
+    empty, name = picked[1 if asked[1] else 2], asked[0].id
+    known = isinstance(empty, (ast.List, ast.Tuple)) and not empty.elts
+    return f"${name}" if known and name in where.bindings and _is_constant(name, where) else ""
 
 
 def _given_later(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, ast.expr] | None:

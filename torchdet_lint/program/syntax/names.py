@@ -392,6 +392,10 @@ class Resolver(Registries):
         if function.attr == "__getattribute__" and args and (asked := constant(args[0], scope)):
             found.extend(self._joined(name, str(asked[0])) for name in self.resolve(function.value, scope, depth - 1))
         if function.attr == "get":
+            table, where = followed(function.value, scope)
+            if isinstance(table, ast.Dict) and args:
+                found.extend(self._picked(args[0], table, where, depth))
+                found.extend(name for default in args[1:] for name in self.resolve(default, scope, depth - 1))
             found.extend(self.registered(function.value, scope))
             found.extend(f"{name}.[]" for name in self.dictionary(function.value, scope, depth) if name.startswith("$"))
         found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name.startswith("@"))
@@ -432,14 +436,14 @@ class Resolver(Registries):
         ]
         return tuple(dict.fromkeys(found))
 
-    def _picked(self, node: ast.Subscript, table: ast.expr, where: Scope, depth: int) -> list[str]:
-        """What `node` may pick from the display `table`, which stands in `where`: by its key, where that is known."""
+    def _picked(self, key: ast.expr, table: ast.expr, where: Scope, depth: int) -> list[str]:
+        """What `key` may pick from the display `table`, which stands in `where`: by its value, where that is known."""
         elements = table.values if isinstance(table, ast.Dict) else getattr(table, "elts", [])
-        if isinstance(table, ast.Dict) and isinstance(node.slice, ast.Constant):
+        if isinstance(table, ast.Dict) and isinstance(key, ast.Constant):
             picked = [
                 v
                 for k, v in zip(table.keys, table.values, strict=True)
-                if isinstance(k, ast.Constant) and k.value == node.slice.value
+                if isinstance(k, ast.Constant) and k.value == key.value
             ]
             elements = picked or elements
         return [
@@ -460,10 +464,10 @@ class Resolver(Registries):
             return [self._joined(name, self._spells(node.slice, scope)) for name in owners]
         value = followed(node.value, scope)
         if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
-            return self._picked(node, *value, depth)
+            return self._picked(node.slice, *value, depth)
         kept = self.kept(node.value, scope, depth) if isinstance(node.value, ast.Attribute) else ()
         if kept and all(isinstance(table, ast.Dict) and table.values for table, _ in kept):
-            return [name for table, where in kept for name in self._picked(node, table, where, depth)]
+            return [name for table, where in kept for name in self._picked(node.slice, table, where, depth)]
         found = self.resolve(node.value, scope, depth - 1)
         return [
             *(f"{name}.[]" for name in self.dictionary(node.value, scope, depth)),
