@@ -253,8 +253,8 @@ def _passes_zero(call: Call, parameter: str, index: int) -> bool:
 
 
 def _is_never_asked_for(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter of a function, not of a method, that is false in every call in sight."""
-    return module.enclosing_class(value.node) is None and keeps(module, value, _is_zero)
+    """Whether `value` is a parameter that is false in every call in sight: of a method, in all of its name."""
+    return keeps(module, value, _is_zero, by_name=True)
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:

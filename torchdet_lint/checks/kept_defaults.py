@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 _DEEP = 3
 
 
-def keeps(module: Module, value: Value, is_meant: Callable[[Value], bool]) -> bool:
+def keeps(module: Module, value: Value, is_meant: Callable[[Value], bool], *, by_name: bool = False) -> bool:
     """Whether `value` is a parameter that nothing else binds, and each call in sight, of which there is one, gives what
-    `is_meant`, or leaves a default that is."""
+    `is_meant`, or leaves a default that is. `by_name`: those of a method are all of that name."""
     found = _parameter(module, value)
     if found is None or not isinstance(value.node, cst.Name):
         return False
     function, default = found
-    parameters = positional(function)[module.enclosing_class(function) is not None :]
-    calls = list(CallEdges(module).callers_anywhere(function))
+    of_class = module.enclosing_class(function) is not None
+    parameters = positional(function)[of_class:]
+    named = by_name and of_class and function.name.value != "__init__"
+    edges = CallEdges(module)
+    calls = list(edges.calls_by_name(function) if named else edges.callers_anywhere(function))
     passed = [call.argument(value.node.value, parameters) for call in calls]
     left = default is not None and None in passed and is_meant(default)
     whole = not any(call.opaque for call in calls)

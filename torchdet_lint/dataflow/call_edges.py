@@ -165,6 +165,12 @@ class CallEdges:
         those of files around it."""
         yield from (call for _, call in self.callers_with_files(function))
 
+    def calls_by_name(self, function: cst.FunctionDef) -> Iterator[Call]:
+        """The calls, here and in files around, of a method called as `function` is, of whatever object."""
+        name = function.name.value
+        yield from self.module.method_calls(name)
+        yield from self.module.methods(name) if self.module.methods is not None else ()
+
     def callers_with_files(self, function: cst.FunctionDef) -> Iterator[tuple[Module, Call]]:
         """The same, each with the file that it stands in."""
         module, name = self.module, function.name.value

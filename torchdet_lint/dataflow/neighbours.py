@@ -195,6 +195,10 @@ class Surroundings:
             ]
         return self._callers[name]
 
+    def methods(self, name: str) -> list[Call]:
+        """The calls of a method `name` of whatever object."""
+        return [call for module in self._naming(name) for call in module.calls if call.attribute == name]
+
     def _called(self, call: Call, name: str, module: Module) -> list[str]:
         """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""
         if call.own or not (isinstance(call.node.func, cst.Name) and call.node.func.value == name):

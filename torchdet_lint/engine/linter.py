@@ -236,6 +236,7 @@ class Linter:
         module.neighbour = lambda name: self.neighbours.find(name, absolute)
         module.heirs = lambda name: self.neighbours.heirs(name, absolute)
         module.callers = lambda name: self.neighbours.around(absolute).callers(name)
+        module.methods = lambda name: self.neighbours.around(absolute).methods(name)
         module.readers = lambda name: self.neighbours.around(absolute).readers(name)
         module.data.held = lambda path: self.neighbours.data(path, absolute)
         module.own = lambda package: self.neighbours.own(package, absolute)

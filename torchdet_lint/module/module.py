@@ -72,6 +72,8 @@ class Module:
         self.heirs: Callable[[str], list[tuple[Module, Class]]] | None = None
         # The calls of one of its functions or classes in files around this one, where somebody knows the others.
         self.callers: Callable[[str], list[tuple[Module, Call]]] | None = None
+        # The calls of any method of a name in files around this one, where somebody knows the others.
+        self.methods: Callable[[str], list[Call]] | None = None
         # Where files around this one read what it binds to a name at top level, where somebody knows the others.
         self.readers: Callable[[str], list[tuple[Module, cst.Name | cst.Attribute]]] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
