@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOST_BYTES = 1 << 20
 
 
@@ -35,19 +35,25 @@ class _Statement(NamedTuple):
     around: tuple[range, ...]
 
 
+@functools.lru_cache(maxsize=32)
+def parsed(path: Path) -> ast.Module | None:
+    """The tree of a file; None where it is no Python, or too long."""
+    try:
+        text = path.read_bytes()
+        return ast.parse(text) if len(text) < _MOST_BYTES else None
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
 @functools.lru_cache(maxsize=512)
 def lines_behind(path: Path, line: int) -> Behind | None:
     """What stands behind a line of a file; None for a file that is no Python, or a line that is in none."""
-    try:
-        text = path.read_bytes()
-        tree = ast.parse(text) if len(text) < _MOST_BYTES else None
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return None
+    tree = parsed(path)
     if tree is None:
         return None
     home: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef = tree
     for node in ast.walk(tree):
-        if isinstance(node, _FUNCTIONS) and node.lineno <= line <= (node.end_lineno or 0):
+        if isinstance(node, FUNCTIONS) and node.lineno <= line <= (node.end_lineno or 0):
             home = node  # walked from the outside in
     modules = frozenset(_imported(tree)) | frozenset(dir(builtins))
     statements = [*_statements(home.body, (), modules)]
@@ -78,24 +84,25 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 def _statements(body: list[ast.stmt], around: tuple[range, ...], modules: frozenset[str]) -> Iterator[_Statement]:
     for node in body:
-        blocks = [] if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) else list(_blocks(node))
-        first = min((block[0].lineno for block in blocks), default=0)
+        inner = [] if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else list(blocks(node))
+        first = min((block[0].lineno for block in inner), default=0)
         lines = range(node.lineno, first if first > node.lineno else (node.end_lineno or node.lineno) + 1)
-        own = [node] if not blocks else [part for part in ast.iter_child_nodes(node) if not _in(part, blocks)]
+        own = [node] if not inner else [part for part in ast.iter_child_nodes(node) if not _in(part, inner)]
         found = (name for part in own for name in ast.walk(part) if isinstance(name, ast.Name))
         names = [name for name in found if name.id not in modules]
         changes = {name.id for name in names if isinstance(name.ctx, ast.Store)}
         uses = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             changes |= {node.name}
         elif isinstance(node, ast.Expr) or _stores_into(node):
             changes |= uses  # a call may change what it is given: `order.sort()`, `shuffle(order)`
         yield _Statement(lines, frozenset(changes), frozenset(uses), around)
-        for block in blocks:
+        for block in inner:
             yield from _statements(block, (*around, lines), modules)
 
 
-def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statements inside of a compound one, block by block."""
     for name in ("body", "orelse", "finalbody"):
         if block := getattr(node, name, None):
             yield block

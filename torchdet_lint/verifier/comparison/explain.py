@@ -17,6 +17,7 @@ import msgspec
 
 from torchdet_lint.catalogue import loading, runtime
 from torchdet_lint.verifier.comparison.behind import lines_behind
+from torchdet_lint.verifier.comparison.deciding import deciding
 from torchdet_lint.verifier.ops import aten
 from torchdet_lint.verifier.trace import BATCH, GRAPH, KERNEL, REGION
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from torchdet_lint.catalogue.ops import Op
-    from torchdet_lint.verifier.comparison.outcome import Divergence
+    from torchdet_lint.verifier.comparison.deciding import Deciding
+    from torchdet_lint.verifier.comparison.outcome import Divergence, Parting
     from torchdet_lint.verifier.trace import Site
 
 _MULTIPROCESSING = re.compile(r"process (?:rank \d+ )?\(?(?:spawn|forkserver)\b")
@@ -44,6 +46,12 @@ _OF_OPS = ("TDL2", "TDL4")
 """How the codes begin of rules about ops and their switches."""
 _STARTS = "multiprocessing/spawn.py"
 """Where a process takes what it was started with."""
+PARTED = "the runs take different paths though all values before were equal: "
+"""What is known of paths that part, whatever decided."""
+_BY_PYTHON = (
+    "something in Python decides (the clock, hashes, files, also those that an earlier run left, threads, an unseeded "
+    "choice)"
+)
 _SHARED = "an optimizer met values that this process had not written: its memory is shared with others that write"
 
 
@@ -279,12 +287,22 @@ def _race(item: Divergence) -> Explanation:
 
 
 def _path(item: Divergence) -> Explanation:
-    return Explanation(
-        "the runs take different paths though all values before were equal: something in Python decides (the clock, "
-        "hashes, files, also those that an earlier run left, threads, an unseeded choice)",
-        "",
-        ("TDL103", "TDL601", "TDL305", "TDL304", "TDL306", "TDL105"),
-    )
+    return Explanation(PARTED + _BY_PYTHON, "", ("TDL103", "TDL601", "TDL305", "TDL304", "TDL306", "TDL105"))
+
+
+def on_the_way(item: Divergence, partings: Sequence[Parting], root: Path) -> Deciding | None:
+    """What stands where the paths part, if that is known."""
+    found = next((one for one in partings if one.index == item.index and (one.a or one.b) == item.site), None)
+    if item.source != "path" or found is None:
+        return None
+    sites = (found.a, found.b)
+    files = {site.file if site is not None else "" for site in sites}
+    home = found.after.file if found.after is not None and found.after.file in files else item.site.file
+    if not home or (len(files) > 1 and (found.after is None or home != found.after.file)):
+        return None
+    after = found.after.line if found.after is not None and found.after.file == home else 0
+    a, b = (site.line if site is not None and site.file == home else 0 for site in sites)
+    return deciding(root, home, after, (a, b), loading.load().facts.entropy)
 
 
 def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explanation:
@@ -406,12 +424,13 @@ def standing_on(
     findings: Sequence[Finding],
     root: Path,
     others: Sequence[Divergence] = (),
+    way: Deciding | None = None,
 ) -> Finding | None:
     """The linter's finding about a divergence: one on its line (or its forward line), else one in its file whose code
     the explanation names, else the only one about the program's seed. Where no rule is the likeliest, those on which
     what the line uses was made come before others of its function, these before the rest (of which none in the
     functions of the `others` counts), errors before warnings; there is none where several are equally near that have
-    different codes.
+    different codes. Of paths that part, what the conditions on the `way` may hang on is all that counts.
     """
     site = item.site
     lines = {(_resolved(root, site.file), site.line), (_resolved(root, site.forward_file), site.forward_line)}
@@ -424,6 +443,8 @@ def standing_on(
     if here:
         return min(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
     near = [f for f in findings if _resolved(Path(), f.filename) == _resolved(root, site.file) and f.code in named]
+    if way is not None:
+        near = [f for f in near if f.origin in way.behind]
     if explanation.rule:
         return min(near, key=lambda f: named.index(f.code), default=None) or _of_the_program(explanation.rule, findings)
     near = _nearest(near, item, others, root)

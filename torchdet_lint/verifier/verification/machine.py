@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.verifier.verification.text import text
 
 if TYPE_CHECKING:
-    from torchdet_lint.verifier.verification.outcome import Outcome
+    from torchdet_lint.verifier.verification.outcome import Cause, Outcome
 
 
 def github(report: Outcome) -> str:
@@ -16,11 +16,19 @@ def github(report: Outcome) -> str:
         return f"::error title=torchdet-lint verify::{_escaped(report.failure)}\n"
     lines = []
     for cause in report.causes:
-        file, line = (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
+        file, line = _place(cause)
         title = f"{cause.rule} {cause.name}".strip() or "runs diverge"
         place = f"file={file},line={line}," if file else ""
         lines.append(f"::error {place}title={title}::{_escaped(f'{cause.op} ({cause.phase}): {cause.message}')}")
     return "\n".join(lines) + ("\n" if lines else "")
+
+
+def _place(cause: Cause) -> tuple[str, int]:
+    """The line that is to be looked at first."""
+    if cause.decided:
+        file, _, line = cause.decided.rpartition(":")
+        return file, int(line)
+    return (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
 
 
 def _escaped(message: str) -> str:
@@ -48,7 +56,7 @@ def sarif(report: Outcome) -> str:
 
     results = []
     for cause in report.causes:
-        file, line = (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
+        file, line = _place(cause)
         result: dict[str, object] = {
             "ruleId": cause.rule or "diverged",
             "level": "error",

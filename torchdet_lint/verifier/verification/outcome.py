@@ -44,7 +44,8 @@ class Cause(msgspec.Struct, frozen=True):
     """One root cause: where, which op, the rule that speaks of it, and the evidence. `proven` says that the fix of the
     rule makes the runs equal here, and that they differ without it. `step` and `epoch` count from 1 (0: not known); for
     memory that nothing had written the place is its allocation, where known, and `reader` is who read it; `places` are
-    the others at which the same cause was met. See docs/verifier-json.md.
+    the others at which the same cause was met; `decided` is the one condition on the way of paths that part, if it is
+    known. See docs/verifier-json.md.
     """
 
     rule: str
@@ -78,6 +79,7 @@ class Cause(msgspec.Struct, frozen=True):
     reader: str = ""
     task: str = ""
     places: tuple[str, ...] = ()
+    decided: str = ""
 
 
 class Tolerance(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import msgspec
 
 from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import explain
+from torchdet_lint.verifier.comparison.deciding import told
 from torchdet_lint.verifier.comparison.picture import Picture
 from torchdet_lint.verifier.trace import BATCH
 from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers
@@ -136,17 +137,17 @@ def _causes(
     compared: bool,
 ) -> list[Cause]:
     """The causes in order; of what is of doubtful origin that on which an error of the linter's of its own stands."""
-    told = {
+    causes = {
         number: _cause(item, outcome, findings, root, table, compared=compared)
         for number, item in enumerate(outcome.divergences)
         if item.kind != "consequence"
     }
     for number, item in doubtful.items():
         finding = explain.behind(item, findings, root)
-        if finding is not None and finding not in [cause.finding for cause in told.values()]:
+        if finding is not None and finding not in [cause.finding for cause in causes.values()]:
             alone = msgspec.structs.replace(item, kind="cause")
-            told[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
-    return _as_one([(outcome.divergences[number], told[number]) for number in sorted(told)], root)
+            causes[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
+    return _as_one([(outcome.divergences[number], causes[number]) for number in sorted(causes)], root)
 
 
 def _as_one(told: list[tuple[Divergence, Cause]], root: Path) -> list[Cause]:
@@ -215,6 +216,7 @@ def _from_here(cause: Cause, root: Path) -> Cause:
         forward_file=seen_from_here(cause.forward_file, root),
         other=_place_from_here(cause.other, root),
         reader=_place_from_here(cause.reader, root),
+        decided=_place_from_here(cause.decided, root),
         finding=found and msgspec.structs.replace(found, filename=seen_from_here(found.filename, root)),
     )
 
@@ -261,10 +263,11 @@ def _cause(
     if compared and item.source == "op" and set(outcome.environment) - _VARIED:
         why = explain.Explanation(_ELSEWHERE)
     others = [other for other in outcome.causes if other is not item]
-    finding = explain.standing_on(item, why, findings, root, others)
+    way = explain.on_the_way(item, outcome.partings, root)
+    finding = explain.standing_on(item, why, findings, root, others, way)
     named = (why.rule, *why.also)
     code = why.rule
-    if finding is not None and finding.code in named:
+    if finding is not None and finding.code in named and (item.source != "path" or way is not None):
         code = finding.code
     rule = loading.load().rules.get(code)
     file, line = item.site.file, item.site.line
@@ -274,7 +277,9 @@ def _cause(
         rule=code,
         name=rule.name if rule is not None else "",
         also=tuple(other for other in named if other and other != code),
-        message=why.sentence,
+        message=explain.PARTED + told(way, seen_from_here(way.file, root), found=bool(finding))
+        if way
+        else why.sentence,
         kind=item.kind,
         source=item.source,
         op=item.site.op,
@@ -300,6 +305,7 @@ def _cause(
         epoch=item.epoch,
         reader=item.site.place if allocated else "",
         task=item.task,
+        decided=f"{way.file}:{way.conditions[0]}" if way is not None and len(way.conditions) == 1 else "",
     )
 
 

@@ -114,10 +114,7 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     place = f"{cause.file}:{cause.line}" if cause.file else "(no line of yours)"
     if cause.kind == "left":
         return _of_what_is_left(number, cause, colour)
-    if cause.forward_file and (cause.forward_file, cause.forward_line) != (cause.file, cause.line):
-        place = f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
-    if cause.reader and cause.reader != place:
-        place = f"{place} (allocated there, read at {cause.reader})"
+    place = _place(cause, place)
     lines = [f"{paint(f'{number} {rule}', BOLD, colour)}   {paint(place, YELLOW, colour)}   {cause.op}, {cause.phase}"]
     lines += wrapped(cause.message)
     facts = [*_when(cause), f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
@@ -149,6 +146,17 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     elif cause.instead:
         lines += wrapped(f"instead: {cause.instead}", 1)
     return lines
+
+
+def _place(cause: Cause, place: str) -> str:
+    """Where a cause is, and what else was where."""
+    if cause.forward_file and (cause.forward_file, cause.forward_line) != (cause.file, cause.line):
+        return f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
+    if cause.reader and cause.reader != place:
+        return f"{place} (allocated there, read at {cause.reader})"
+    if cause.decided and cause.decided != place:
+        return f"{cause.decided} (run A goes on at {place})"
+    return place
 
 
 def _when(cause: Cause) -> list[str]:
