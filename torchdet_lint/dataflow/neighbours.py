@@ -222,6 +222,10 @@ class Surroundings:
             ]
         return found
 
+    def naming(self, name: str) -> list[Module] | None:
+        """The files in which `name` stands; None where they cannot be looked through any more."""
+        return list(self._naming(name)) if self._left > 0 else None
+
     def _naming(self, name: str) -> Iterator[Module]:
         """The files in which `name` stands, so far as it is parsed there."""
         named = re.compile(rb"\b" + name.encode() + rb"\b")

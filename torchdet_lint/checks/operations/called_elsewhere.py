@@ -11,7 +11,6 @@ from torchdet_lint.inference.gradients import Gradients
 if TYPE_CHECKING:
     import libcst as cst
 
-    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
 
 
@@ -22,14 +21,18 @@ def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     while function is not None and (outer := module.enclosing_function(function)) is not None:
         function = outer
     name = function.name.value if function is not None else ""
-    if function is None or module.callers is None or name == "forward" or name.startswith("__"):
+    if function is None or module.naming is None or name == "forward" or name.startswith("__"):
         return False
     class_ = module.enclosing_class(function)
-    named = class_.name if class_ is not None else name
-    if _is_public(module, named):
+    if _is_public(module, class_.name if class_ is not None else name):
         return False
-    there = {id(other): other for other, _ in module.callers(named)}
-    return bool(there) and all(_only_calls(one, name, class_) for one in (module, *there.values()))
+    others, calls = module.naming(name), 0
+    for one in (module, *(others or ())):
+        found = _calls_untracked(one, name, of_object=class_ is not None) if others else None
+        if found is None:
+            return False
+        calls += found
+    return calls > 0
 
 
 def _is_public(module: Module, name: str) -> bool:
@@ -39,15 +42,14 @@ def _is_public(module: Module, name: str) -> bool:
     return module.neighbour is not None and module.neighbour(f".{name}") is not None
 
 
-def _only_calls(module: Module, name: str, class_: Class | None) -> bool:
-    """Whether a file does nothing with `name` but import it and call it, where no gradient flows."""
+def _calls_untracked(module: Module, name: str, *, of_object: bool) -> int | None:
+    """How often a file calls `name`; None where it does something else with it than import it, or a gradient flows."""
     gradients = module.shared(Gradients)
     module.load_where(word=name)
     calls = gradients.calls_of(name)
-    before = r"(?<=\.)" if class_ is not None else r"(?<!def )"
-    rows = [line.partition("#")[0] for line in module.text.splitlines()]
+    before = r"(?<=\.)" if of_object else r"(?<!def )"
     uses = re.compile(rf"{before}\b{name}\b")
+    rows = [line.partition("#")[0] for line in module.text.splitlines()]
     used = sum(len(uses.findall(row)) for row in rows if not row.lstrip().startswith(("from ", "import ")))
-    return used == len(calls) and all(
-        gradients.untracked(call.node) or gradients.called_untracked(call.node) for call in calls
-    )
+    tracked = (not (gradients.untracked(call.node) or gradients.called_untracked(call.node)) for call in calls)
+    return None if used != len(calls) or any(tracked) else used

@@ -248,8 +248,11 @@ class Conditions:
         return not given if shape.attribute == "flatten" else len(given) == 1 and matches(given[0].constant, -1)
 
     def _overlap(self, stride: Value | None, call: Call, parameters: Sequence[str]) -> bool:
-        """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps."""
+        """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps. By
+        default they do not, and nothing else is known of a call that only hands on what it was given."""
         size, gaps = call.argument("kernel_size", parameters), call.argument("dilation", parameters)
+        if call.opaque and size is None and stride is None and gaps is None:
+            return False
         if call.opaque or size is None or (gaps is not None and not matches(gaps.constant, 1)):
             return True
         if stride is None or (stride.known and stride.constant is None):
