@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MADE = lazy(r"([^$?@][\w.]*)\(\)")
 # An argument that tells a trainer where to train.
+_OPTIMIZER = lazy(r"(?i:(?:^|[._])opt(?:im(?:izers?)?)?$)|(?:Optimi[sz]er|Adam|SGD|Muon)\w*\(\)$")
 _DEVICE = lazy("device|accelerator|cuda|cpu")
 
 
@@ -127,6 +128,10 @@ class NameHints:
             for argument in (*event.positional, *event.keywords.values())
             for known in argument.names
         )
+
+    def is_called_an_optimizer(self, name: str) -> bool:
+        """Whether a name says that it stands for an optimizer, of whatever base: `self.optimizer`, `FusedAdam()`."""
+        return _OPTIMIZER.search(name) is not None
 
     def stepped(self, event: Event, *, of_an_optimizer: bool) -> None:
         """A step of an optimizer, or of something else that steps."""

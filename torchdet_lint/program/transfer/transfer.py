@@ -589,6 +589,8 @@ class Transfer(Recorder):
         if {referent.kind for referent in referents} & {"function", "class", "instance"}:
             if last == "step" and self._steps_an_optimizer(event, referents):
                 self.hints.stepped(event, of_an_optimizer=True)
+            elif last == "step" and self.hints.is_called_an_optimizer(first.rpartition(".")[0]):
+                self.hints.stepped(event, of_an_optimizer=False)
             return
         if last == "step" and self._given_an_optimizer(event):
             self.hints.stepped(event, of_an_optimizer=True)
