@@ -39,11 +39,12 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
     `unknown`, or `nothing`, which stands for one element too."""
     if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
         return "nothing"
-    if not isinstance(node, cst.Call):
-        return collection_kind(module, node, _DEEP)
-    if node.args:
-        return collection_kind(module, node.args[0].value, _DEEP)
     statement = module.parent(node)
+    if not isinstance(node, cst.Call) or node.args:
+        kind = collection_kind(module, node.args[0].value if isinstance(node, cst.Call) else node, _DEEP)
+        named = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
+        places = kind == "unknown" and any(_means(module, "places", one) for one in named)
+        return "number" if places else kind
     if isinstance(statement, cst.Element):
         display = module.parent(statement)
         above = module.parent(display) if display is not None else None
