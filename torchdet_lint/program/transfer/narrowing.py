@@ -29,6 +29,7 @@ class Narrowing:
         self.wanted = wanted
         self.options = Options(lookup, wanted)
         self._calls: dict[tuple[str, str], dict[str, list[Event]]] = {}
+        self._known: dict[tuple[str, Node, int], tuple[Referent, ...]] = {}
 
     def by(self, lookup: Lookup) -> Narrowing:
         """The same of the same files, with what one program's objects keep."""
@@ -42,6 +43,16 @@ class Narrowing:
     ) -> tuple[Referent, ...]:
         """What `name` stands for in `node`; `in_caller` gives the constant that an argument is there, where the
         node alone does not."""
+        if in_caller is not None:
+            return self._narrowed(name, node, in_caller, hops)
+        known = self._known.get((name, node, hops))
+        if known is None:
+            known = self._known[name, node, hops] = self._narrowed(name, node, None, hops)
+        return known
+
+    def _narrowed(
+        self, name: str, node: Node, in_caller: Callable[[Argument], Any] | None, hops: int
+    ) -> tuple[Referent, ...]:
         found = self.lookup.evaluate(name, node.file, node.owner, node.name)
         gone: set[Referent] = set()
         for function, rest in _calls_in(name) if found and hops >= 0 else ():
