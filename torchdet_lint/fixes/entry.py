@@ -136,7 +136,7 @@ def _seed_function(draft: Draft, libraries: frozenset[str], need: NeedHelper) ->
         name: row
         for row in draft.module.library.facts.seeds
         for name in row.names
-        if row.argument and not (row.optional or row.lazy)
+        if row.argument in row.parameters[:1] and not (row.optional or row.lazy)
     }
     for name, bindings in sorted(draft.module.scope.bindings.items()):
         for binding in bindings:
