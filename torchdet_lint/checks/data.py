@@ -44,6 +44,7 @@ _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a load
 _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
 _PICKED = Withhold("callers may pass another class, which may take no such argument")
+_TOO_EARLY = Withhold("torch is seeded only below, and a generator that is made here would differ in every run")
 _RECEIVED = Withhold("another caller may pass one already")
 
 
@@ -426,7 +427,13 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
             continue  # torch asks only whether it is true
         at_once = row.variant == "split"
-        below = at_once and module.shared(ProgramSeeds).right_below_a_seed(call.node)
+        seeds = module.shared(ProgramSeeds)
+        severity: Severity | None = None
+        variant = row.variant
+        if at_once and seeds.right_below_a_seed(call.node):
+            variant, severity = "below", "note"
+        elif at_once and seeds.torch_seeded_only_below(call.node):
+            variant, severity = "early", "error"
         # What draws as nothing else of the file does may start from the very seed.
         weighs = not set(call.names).isdisjoint(rule.words["weighs"]) and _WEIGHED not in module.text
         changes, safe = _own_generator(module, call, permutes=not weighs, at_once=at_once)
@@ -435,8 +442,8 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             call.node,
             {"call": call.names[-1].rpartition(".")[2]},
-            "below" if below else row.variant,
-            "note" if below else None,
+            variant,
+            severity,
             changes=changes,
             applicability=safe,
         )
@@ -456,7 +463,10 @@ def _own_generator(
 ) -> tuple[tuple[Change, ...], Applicability | None]:
     """A generator for `call` alone, which draws `at_once` or later, that follows torch's seed; whether that is safe.
     What `permutes` draws a permutation before all else."""
-    seed = module.shared(ProgramSeeds).initial_seed(call.node, permutes=permutes, at_once=at_once)
+    seeds = module.shared(ProgramSeeds)
+    if seeds.torch_seeded_only_below(call.node):
+        return (_TOO_EARLY,), None
+    seed = seeds.initial_seed(call.node, permutes=permutes, at_once=at_once)
     generator = f"{{torch}}.Generator().manual_seed({seed.text})"
     return (*seed.needs, SetArgument(call.node, "generator", generator)), seed.applicability
 

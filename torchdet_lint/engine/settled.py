@@ -128,7 +128,7 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
             return finding
         told = f"; {_UNSEEDED[settled.seeded]}, so the workers' random numbers differ in every run"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told, help=_SEED_TORCH)
-    if finding.severity == "note":
+    if finding.severity in ("note", "error"):
         return finding
     if rows.first in settled.unseeded:
         told = f"; {_UNSEEDED[settled.seeded]}, so every run differs"

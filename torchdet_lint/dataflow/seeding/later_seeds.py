@@ -36,9 +36,13 @@ class LaterSeeds:
 
     def below(self, chain: Sequence[Site]) -> bool:
         """Whether torch may be seeded again after a run came to the place to which `chain` leads."""
-        if self.any_time or any(self.last.get(site.function, (0, 0)) > start_of(site.node) for site in chain):
+        if self.any_time or self.evidently_below(chain):
             return True
         return len(self.handed) > sum(site.function in self.handed for site in chain)
+
+    def evidently_below(self, chain: Sequence[Site]) -> bool:
+        """Whether torch is seeded in the file after a run came to the place to which `chain` leads."""
+        return any(self.last.get(site.function, (0, 0)) > start_of(site.node) for site in chain)
 
     def _calls(self, function: Function) -> list[ast.expr]:
         """The calls of `function`, by its name; it is kept if it is handed on."""

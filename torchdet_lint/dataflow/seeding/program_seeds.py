@@ -102,6 +102,11 @@ class ProgramSeeds:
         safe = chain is not None and self._seeds_torch(chain) and (at_once or not self._seeds_torch_again(chain))
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
 
+    def torch_seeded_only_below(self, node: cst.CSTNode) -> bool:
+        """Whether `node`, a call, runs once, and torch is seeded below it and not on the way to it."""
+        chain = self._chain(node) if not self._elsewhere else None
+        return chain is not None and not self._seeds_torch(chain) and self._later_seeds.evidently_below(chain)
+
     def right_below_a_seed(self, node: cst.CSTNode) -> bool:
         """Whether the statement before that of `node` seeds torch."""
         statement = self.module.statement(node)
