@@ -84,15 +84,18 @@ class HandingOn:
             names, passed = found
             made = call.amounting_to(names, passed.positional, passed.keywords, passed.opaque)
             given = (*start.positional, *start.keywords.values())
-            here = {id(value.node) for value in given} - passed.named
+            here = {id(value.node) for value in given}
+            if not _leaves_out(made, passed, added):
+                here -= passed.named
             own = frozenset(name for name, value in made.bound.items() if id(value.node) in here)
             if word not in own:
                 continue
-            more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, made.bound[word])})
+            mark = made.bound[word]
+            more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, mark)})
             further = self._ends_at(call, more, target)
-            taken = further is not None and not further[1].shared
-            reached = further[1].keywords.keys() - passed.keywords.keys() if further is not None and taken else ()
-            yield HandedOn(made, own, frozenset(reached) & frozenset(added), by=passed.by)
+            arrived = further[1].keywords if further is not None and not further[1].shared else {}
+            reached = frozenset(name for name in added if arrived.get(name) is mark)
+            yield HandedOn(made, own, reached, by=passed.by)
 
     def receiving(self, target: str) -> Iterator[HandedOn]:
         """The calls of `target` in this file that are passed the `**options` of the function around, or those that the
@@ -287,6 +290,14 @@ def _unpacked(call: Call) -> dict[str, Value]:
     """What `call` takes from dictionaries in sight."""
     spelled = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
     return {word: value for word, value in call.arguments.keywords.items() if word not in spelled}
+
+
+def _leaves_out(made: Call, passed: Passed, added: Sequence[str]) -> bool:
+    """Whether the library's call hands on one of the arguments `added` too, of which it cannot tell, and this call
+    gives none."""
+    by = passed.by[1].args if passed.by is not None else ()
+    handed = {arg.keyword.value for arg in by if arg.keyword is not None and isinstance(arg.value, cst.Name)}
+    return any(name in handed and name in made.bound and made.bound[name].is_none for name in added)
 
 
 def _is_called_loader(call: Call) -> bool:
