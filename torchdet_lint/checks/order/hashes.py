@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 _FILE_TEXT = lazy(r"/|\.\w{1,5}$")
+_TEXT = lazy(r"(?:name|text|key|path|string|word|label|url)s?$|^(?:str|repr)$")
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
 _USES = {
     "seed": "a seed is made from it",
@@ -42,7 +43,8 @@ def hash_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             continue
         use = uses.use(call.node, 6)
         if use:
-            yield Violation(call.node, {"use": _USES[use]})
+            variant = "" if _holds_text(module, call.node.args[0].value) else "unsure"
+            yield Violation(call.node, {"use": _USES[use], "call": module.code(call.node)}, variant)
     for call in list(module.calls):
         key = call.keyword_node("key")
         if key is not None and isinstance(key.value, cst.Name) and "builtins.hash" in module.resolve(key.value):
@@ -85,6 +87,13 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
         return True
     value = module.followed(node, module.scope_of(node), module.order_of(node)) if depth > 0 else None
     return value is not None and value.node is not node and _is_number(module, value.node, depth - 1)
+
+
+def _holds_text(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the value is evidently text or made of text, as far as what it is made of or is called says."""
+    if isinstance(node, cst.Tuple):
+        return any(_holds_text(module, element.value) for element in node.elements)
+    return scalar_kind(module, node) == "text" or _TEXT.search(last_word(node)) is not None
 
 
 def _counts(module: Module, node: cst.Name) -> bool:
