@@ -130,6 +130,20 @@ def test_function_of_another_program_is_not_called(tmp_path):
     assert "    torch.manual_seed(0)\n    main()" in text
 
 
+@pytest.mark.parametrize(("head", "called"), [("", False), ("from tasks.one import run\n", True)])
+def test_packages_that_do_something_are_not_imported_for_a_function_in_them(head, called, tmp_path):
+    files = {
+        "main.py": head + MAIN,
+        "tasks/__init__.py": '"""Tasks."""\n',
+        "tasks/one/__init__.py": "import heavy\n",
+        "tasks/one/run.py": "def f(): pass\n",
+        "tasks/one/seeding.py": SEEDER,
+    }
+    text = fixed(tmp_path, files)
+    assert ("from tasks.one.seeding import set_seed" in text) == called
+    assert ("    set_seed(0)\n" in text) == called
+
+
 def test_function_out_of_reach_is_not_called(tmp_path):
     text = fixed(tmp_path, {"scripts/main.py": MAIN, "lib/seeding.py": SEEDER}, "scripts/main.py")
     assert "    torch.manual_seed(0)\n    main()\n" in text

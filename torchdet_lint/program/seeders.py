@@ -13,7 +13,7 @@ from torchdet_lint.program.transfer.passing import UNKNOWN, constants
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from torchdet_lint.program.call_graph import Project
     from torchdet_lint.program.effects import Effects
@@ -72,6 +72,7 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
     # What is found only after the program has changed where it looks cannot be imported above that.
     moved = "sys.path" in project.files.text(entry)
     imported = set().union(*(_named(project, dotted, entry) for dotted in outline.imports))
+    packages = {one for path in imported for one in project.files.modules.packages(path)}
     found = []
     for file, name in candidates:
         if file == entry or entry in project.files.imported(file):
@@ -81,7 +82,7 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
         if module:
             found.append((not at_hand, file not in imported, module.count("."), module, file, name))
     for _, new, _, module, file, name in sorted(found):
-        if not (new and (project.files.outline(file).guard or _works(project, file))):
+        if not (new and (project.files.outline(file).guard or _works(project, file, packages))):
             yield module, file, name
 
 
@@ -99,8 +100,12 @@ def _at_hand(project: Project, imports: Iterable[str], entry: str, file: str, na
     return ""
 
 
-def _works(project: Project, file: str) -> bool:
-    """Whether importing `file` does more than define things."""
+def _works(project: Project, file: str, packages: Container[str]) -> bool:
+    """Whether importing `file` does more than define things, or runs what the packages around it import and do, those
+    `packages` aside that are imported already."""
+    around = (one for one in project.files.modules.packages(file) if one not in packages)
+    if not all(isinstance(one, ast.Expr) for path in around for one in parsed_body(project.files.text(path))):
+        return True
     effects = project.effects(Node(file, MODULE))
     return any(key.startswith(("draw:", "seed:", "flag:")) for key in effects) or not all(
         isinstance(statement, _DEFINING)
