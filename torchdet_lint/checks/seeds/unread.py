@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -21,13 +22,26 @@ _SPARE = frozenset({"datetime", "secrets", "time", "uuid"})
 
 
 def imports_only_for(module: Module, node: cst.CSTNode) -> Iterator[Replace]:
-    """The removal of each import of the clock and its like that nothing but `node` reads, here or in another file."""
+    """The removal of each import of the clock and its like that nothing but `node` reads, here, and that no other
+    file may have from here."""
     for name in dict.fromkeys(one.value for one in nodes(node) if isinstance(one, cst.Name)):
         statement = _only_import(module, name)
-        if statement is None or (module.readers is not None and module.readers(name)):
+        if statement is None or _lends(module, name):
             continue
         if _times(name, module.text) == _times(name, module.code(statement)) + _times(name, module.code(node)):
             yield Replace(statement, "")
+
+
+def _lends(module: Module, name: str) -> bool:
+    """Whether another file may have `name` from this one: it names it, does not import it by itself, and speaks of this
+    file, or takes all that some file has."""
+    others = module.naming(name) if module.naming is not None else []
+    stem = Path(module.source.path.removesuffix("/__init__.py")).stem
+    speaks = re.compile(rf"\b{re.escape(stem)}\b|\bimport \*")
+    imports = re.compile(rf"^[ \t]*(?:import\b[^#\n]*\b{name}\b|from[ \t]+{name}\b)", re.MULTILINE)
+    return others is None or any(
+        speaks.search(other.text) is not None and imports.search(other.text) is None for other in others
+    )
 
 
 def _only_import(module: Module, name: str) -> cst.CSTNode | None:
