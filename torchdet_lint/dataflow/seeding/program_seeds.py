@@ -104,7 +104,7 @@ class ProgramSeeds:
 
     def torch_seeded_only_below(self, node: cst.CSTNode) -> bool:
         """Whether `node`, a call, runs once, and torch is seeded below it and not on the way to it."""
-        chain = self._chain(node) if not self._elsewhere else None
+        chain = self._chain(node)
         return chain is not None and not self._seeds_torch(chain) and self._later_seeds.evidently_below(chain)
 
     def right_below_a_seed(self, node: cst.CSTNode) -> bool:
@@ -198,11 +198,8 @@ class ProgramSeeds:
         statement = self.chains.parents.get(call) if call is not None else None
         if call is None or not option.suits or not isinstance(statement, ast.Assign) or self._perhaps(call):
             return ""
-        target = statement.targets[0]
-        first = target.elts[0] if isinstance(target, ast.Tuple) else target
-        fits = values.parsed_by(call) == ("tuple" if isinstance(target, ast.Tuple) else "object")
-        once = isinstance(first, ast.Name) and fits and self.chains.to(call) is not None
-        return f"{ast.unparse(first)}.{option.name}" if once else ""
+        name = values.holder(call, statement)
+        return f"{name}.{option.name}" if name and self.chains.to(call) is not None else ""
 
     def replacement(self, node: cst.CSTNode, generator: str | None) -> GeneratorSeed:
         """The seed in the place of one that differs in every run: `node` makes it, or is the call that asks for it.
@@ -261,7 +258,24 @@ class ProgramSeeds:
                 text = str(seeding.value.value)
                 if self.values.suits(seeding, takes):
                     return made(text, seeding.libraries)
-        return None
+        option = self._parsed_option(chain)
+        return made(option, frozenset()) if option else None
+
+    def _parsed_option(self, chain: Sequence[Site]) -> str:
+        """The seed that the command line is asked for, as the place to which `chain` leads can read it, though nothing
+        is seeded with it yet; empty where there is none."""
+        option = self.values.option
+        for site in chain if option is not None and option.suits else ():
+            body = site.function if site.function is not None else self.chains.tree
+            for call in self.chains.within(body) if body is not None else ():
+                statement = self.chains.parents.get(call)
+                name = self.values.holder(call, statement) if isinstance(statement, ast.Assign) else ""
+                if name and option is not None:
+                    value = ast.Attribute(value=ast.Name(name), attr=option.name)
+                    text = self._readable(Seeding(call, frozenset(), value), site, chain[0])
+                    if text:
+                        return text
+        return ""
 
     @functools.cached_property
     def _elsewhere(self) -> bool:

@@ -112,6 +112,13 @@ class SeedValues:
         found = {self._returned(node) for node in functions}
         return found.pop() if len(found) == 1 else ""
 
+    def holder(self, call: ast.Call, statement: ast.Assign) -> str:
+        """The name that `statement` gives the options of the file, which `call` parses; empty where it does not."""
+        target = statement.targets[0]
+        first = target.elts[0] if isinstance(target, ast.Tuple) else target
+        fits = self.parsed_by(call) == ("tuple" if isinstance(target, ast.Tuple) else "object")
+        return first.id if isinstance(first, ast.Name) and fits else ""
+
     def _returned(self, function: ast.FunctionDef) -> str:
         bound: dict[str, set[str]] = {}
         for node in walk(function):
