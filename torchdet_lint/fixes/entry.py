@@ -306,9 +306,8 @@ def _written(draft: Draft, statements: Sequence[tuple[str, str]], before: int) -
 def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]) -> None:
     assert isinstance(guard.node, cst.If)
     content = _written(draft, statements, guard.first)
-    first = guard.node.body.body[0]
-    if CUBLAS not in statements:
-        first = next((one for one in guard.node.body.body if not _is_import_above(draft, one)), first)
+    body, imports = guard.node.body.body, CUBLAS not in statements
+    first = next((one for one in body if not _stays_above(draft, one, imports=imports)), body[0])
     if isinstance(guard.node.body, cst.IndentedBlock):
         draft.file_edits.append(draft.editor.before(first, content))
         return
@@ -320,10 +319,12 @@ def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]
     draft.file_edits.append(draft.editor.edit(start - gap, start, f"{lines}{newline}{indent}"))
 
 
-def _is_import_above(draft: Draft, statement: cst.CSTNode) -> bool:
-    """Whether `statement` imports, above that of the finding."""
+def _stays_above(draft: Draft, statement: cst.CSTNode, *, imports: bool) -> bool:
+    """Whether `statement` is a text that says how to start the program, or `imports`, above that of the finding."""
     leaf = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-    return isinstance(leaf, (cst.Import, cst.ImportFrom)) and draft.module.span(statement)[0].row < draft.row
+    text = isinstance(leaf, cst.Expr) and isinstance(leaf.value, (cst.SimpleString, cst.ConcatenatedString))
+    stays = text or (imports and isinstance(leaf, (cst.Import, cst.ImportFrom)))
+    return stays and draft.module.span(statement)[0].row < draft.row
 
 
 def _runs_when_called(draft: Draft, function: cst.FunctionDef) -> bool:
