@@ -227,7 +227,7 @@ class DefUse:
         value at `node` comes by there too. `if sort: x = sorted(x)` gives
         the user the choice, unless the value was itself bound in a branch of that `if`."""
         module = self.module
-        block = module.parent(module.statement(binder))
+        block = module.block(binder)
         if block is not None and node is not None and module.contains(block, node):
             return None
         if isinstance(value, cst.Call) and self.orders.sorts(last_word(value.func)):

@@ -28,7 +28,7 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
         if binding.kind == "loop" and binding.order < order and _in_round(module, binding.node, node):
             return [binding, *(other for other in bindings[index + 1 :] if other.order < order)]
         if index and binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
-            block = module.parent(module.statement(binding.node))
+            block = module.block(binding.node)
             if block is not None and _gives_a_dimension(module, binding.value, block, node.value):
                 block = module.parent(block)
                 block = module.parent(block) if block is not None else None
@@ -66,7 +66,7 @@ def _after_the_last_choice(module: Module, bindings: list[Binding], around: set[
     blocks = []
     for index, binding in enumerate(bindings):
         if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
-            block = module.parent(module.statement(binding.node))
+            block = module.block(binding.node)
             if block is not None:
                 blocks.append(block)
                 last[id(block)] = index

@@ -116,6 +116,7 @@ class Module:
         self.deciding = relations.deciding
         self.is_dead = relations.is_dead
         self.statement = relations.statement
+        self.block = relations.block
         self.enclosing_function = relations.enclosing_function
         self.enclosing_class = relations.enclosing_class
         self.enclosing_class_of_scope = relations.enclosing_class_of_scope

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 _STATEMENTS = frozenset({cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()})
-_DECIDING = frozenset({cst.Module, cst.FunctionDef, cst.IndentedBlock, cst.With, cst.If, cst.IfExp})
+_BLOCKS = frozenset({cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite})
+_DECIDING = frozenset({*_BLOCKS, cst.FunctionDef, cst.With, cst.If, cst.IfExp})
 _CHOICES = (cst.If, cst.IfExp)
 
 
@@ -118,6 +119,15 @@ class Relations:
                 break
             node = outer
         return node
+
+    def block(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The block that holds the statement of `node`: of `if x: y = 1`, what follows the colon."""
+        outer = self._parents.get(id(node))
+        while outer is not None and type(outer) not in _BLOCKS:
+            if type(node) in _STATEMENTS:
+                return outer
+            node, outer = outer, self._parents.get(id(outer))
+        return outer
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope in which the names of `node` are looked up."""
