@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -150,6 +151,18 @@ def _beside_a_thread():
     trained(torch.optim.SGD(parameters := weights(), 0.1), parameters)
 
 
+POOLED = """
+import concurrent.futures
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    pool.submit(len, "").result()
+"""
+
+
+def _after_a_pool(file=__file__):
+    exec(compile(POOLED, file, "exec"), {})
+    trained(torch.optim.SGD(parameters := weights(), 0.1), parameters)
+
+
 def _in_a_mode():
     with OpMode(lambda function, args, kwargs: function(*args, **kwargs)):
         trained(torch.optim.SGD(parameters := weights(), 0.1), parameters)
@@ -177,7 +190,7 @@ def _own_kind():
     torch.optim.SGD(parameters, 0.1).step()
 
 
-OP_BY_OP = [_shared, _never_written, _beside_a_thread, _in_a_mode, _fused, _differentiable, _own_kind]
+OP_BY_OP = [_shared, _never_written, _beside_a_thread, _after_a_pool, _in_a_mode, _fused, _differentiable, _own_kind]
 
 
 @pytest.mark.parametrize("body", OP_BY_OP)
@@ -185,6 +198,11 @@ def test_the_ops_of_an_update_are_recorded_where_more_may_happen_between_them(tm
     path = recorded(tmp_path, body)
     assert not updates(path)
     assert any(site.op.startswith(("aten.add_", "aten.add.", "aten._fused")) for site, _ in records(path))
+
+
+def test_what_the_compiler_starts_in_some_runs_alone_changes_no_record(tmp_path):
+    compiler = Path(torch.__file__).parent / "_inductor" / "async_compile.py"
+    assert updates(recorded(tmp_path, lambda: _after_a_pool(str(compiler))))
 
 
 def test_what_an_update_wrote_before_it_failed_is_recorded(tmp_path, monkeypatch):

@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Iterable
     from types import FrameType
 
 _OWN = str(Path(__file__).parents[1]) + os.sep
 _STANDARD = str(Path(os.__file__).parent) + os.sep
+_START = threading.Thread.start.__code__
 _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", "<frozen ", "<string>")
 
 
@@ -33,6 +34,23 @@ def runs_users(thread: threading.Thread) -> bool:
         function = type(function).__call__
     code = getattr(function, "__code__", None)
     return code is not None and is_users(code.co_filename)
+
+
+def _passes_on(file: str) -> bool:
+    return file.startswith((_OWN, _STANDARD)) and not any(part in file for part in _FOREIGN)
+
+
+def starter(thread: threading.Thread) -> str:
+    """The file that has just started a thread, not ours or the standard library's; empty where that is not known."""
+    for frame in sys._current_frames().values():
+        found: FrameType | None = frame
+        while found is not None and found.f_code is not _START:
+            found = found.f_back
+        if found is not None and found.f_locals.get("self") is thread:
+            while found is not None and _passes_on(found.f_code.co_filename):
+                found = found.f_back
+            return found.f_code.co_filename if found is not None else ""
+    return ""
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

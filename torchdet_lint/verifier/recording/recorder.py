@@ -22,7 +22,7 @@ import torch
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.dispatch import OpMode, direct
-from torchdet_lint.verifier.patching.frames import runs_users
+from torchdet_lint.verifier.patching.frames import runs_users, starter
 from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
 from torchdet_lint.verifier.recording.lines import Classifier
@@ -33,6 +33,12 @@ from torchdet_lint.verifier.recording.watching import progress, tasks
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
+
+
+_COMPILER = str(Path(torch.__file__).parent / "_inductor") + os.sep
+"""Where torch.compile starts threads, in those runs in which it finds nothing compiled before: none runs the program's
+code.
+"""
 
 
 def _keep_compiler_out(*functions: Callable[..., Any]) -> None:
@@ -210,7 +216,7 @@ class Recorder:
                 return
             role = "worker" if target.startswith(TASK_TAKERS) else "thread"
             users = runs_users(thread)
-            run.alone &= role == "thread" and not users
+            run.alone &= (role == "thread" and not users) or starter(thread).startswith(_COMPILER)
             if not run.starts_threads and users:
                 run.starts_threads = True
                 self._note({"threads": "the program starts threads"})
