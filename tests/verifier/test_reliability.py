@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 psutil = pytest.importorskip("psutil")
 
-from torchdet_lint.verifier import cli  # noqa: E402
+from torchdet_lint.verifier import Program, cli, verify_program  # noqa: E402
 
 if not hasattr(os, "fork"):
     pytest.skip("needs os.fork", allow_module_level=True)
@@ -177,3 +179,14 @@ def test_a_request_to_end_ends_the_program_too(tmp_path, command):
     assert "torchdet_lint" not in said
     assert not _running(script)
     assert not list(tmp_path.glob("torchdet-*"))
+
+
+def test_a_run_that_failed_on_a_full_disk_is_told_so(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text("raise SystemExit(1)\n")
+    monkeypatch.chdir(tmp_path)
+    usage = shutil.disk_usage(tmp_path)
+    told = verify_program(Program("script", "train.py", ())).failure
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
+    full = verify_program(Program("script", "train.py", ())).failure
+    assert "no space" not in told
+    assert re.fullmatch(rf"{re.escape(told)}; no space is left in \S+, where a verification keeps its files .*", full)

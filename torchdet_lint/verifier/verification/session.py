@@ -6,6 +6,7 @@ import dataclasses
 import linecache
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 
 _MOST_PLACES = 3
+_LEAST_ROOM = 1 << 17
+"""With fewer bytes on the disk a run may fail for that alone, and what it said be lost."""
 _ABORTED = "terminate called without an active exception"
 _NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set")
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
@@ -306,6 +309,8 @@ class Session:
             )
         if missing := self.workspace.without(tail):
             failure += f"; {missing}"
+        if shutil.disk_usage(self.folder).free < _LEAST_ROOM:
+            failure += f"; no space is left in {self.folder.parent}, where a verification keeps its files (see TMPDIR)"
         report = self._report(lint=False) if self.outcome is not None else self._empty()
         return msgspec.structs.replace(report, verdict="failed", failure=failure, not_covered=())
 
