@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 psutil = pytest.importorskip("psutil")
 
-from torchdet_lint.verifier import Program, cli, verify_program  # noqa: E402
+from torchdet_lint.verifier import Program, cli, record, verify_program  # noqa: E402
 
 if not hasattr(os, "fork"):
     pytest.skip("needs os.fork", allow_module_level=True)
@@ -179,6 +179,17 @@ def test_a_request_to_end_ends_the_program_too(tmp_path, command):
     assert "torchdet_lint" not in said
     assert not _running(script)
     assert not list(tmp_path.glob("torchdet-*"))
+
+
+def test_a_list_of_which_only_the_head_is_read_is_no_error(tmp_path):
+    trace = tmp_path / "a.tdtrace"
+    with record(trace):
+        for _ in range(4000):
+            torch.ones(2).mul(1)
+    listing = f"{sys.executable} -m torchdet_lint show --op mul --limit 4000 {trace} | head -1"
+    told = subprocess.run(["bash", "-o", "pipefail", "-c", listing], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout
 
 
 def test_a_run_that_failed_on_a_full_disk_is_told_so(tmp_path, monkeypatch):

@@ -48,6 +48,8 @@ def main(argv: Sequence[str], measured: str = "") -> int:
             return command(arguments[1:])
     except (UsageError, VerifyError, TraceError, LaunchError, CatalogueError) as error:
         return _fail(f"torchdet-lint {arguments[0]}: {error}" if not isinstance(error, UsageError) else str(error))
+    except BrokenPipeError:
+        raise  # nobody reads the rest, which is no error
     except OSError as error:
         return _fail(f"torchdet-lint {arguments[0]}: {error}")
     except KeyboardInterrupt:
