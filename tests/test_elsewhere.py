@@ -249,3 +249,19 @@ def test_the_cache_asks_again_where_a_file_of_options_changed(tmp_path: Path) ->
         if name:
             (tmp_path / "configs" / name).write_text(text)
         assert [found(), found()] == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"import models\nif __name__ == '__main__': pass\n", "tool/models.py"),
+        (b"import models\n", "models.py"),
+        (b"import models\nfrom . import other\nif __name__ == '__main__': pass\n", "models.py"),
+    ],
+)
+def test_script_in_a_package_finds_first_what_lies_beside_it(text, found):
+    script = _at("tool/train.py")
+    texts = {_at(name): b"" for name in ("models.py", "tool/__init__.py", "tool/models.py")} | {script: text}
+    place = ModuleMap(ROOT, texts, texts.get).locate("models", script)
+    assert place is not None
+    assert place.path == _at(found)

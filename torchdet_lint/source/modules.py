@@ -35,6 +35,7 @@ _KEPT_BYTES = 1 << 25
 # A file that is imported for the folders that it adds to `sys.path`; of so many it is asked.
 _IMPORTED_PATHS = lazy(rb"^[ \t]*(?:import|from)[ \t]+(\w*path\w*)\b", re.MULTILINE)
 _PATH_FILES = 3
+_RELATIVE = lazy(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
@@ -152,9 +153,13 @@ class ModuleMap:
         folder = self._folders.get(file)
         if folder is None:
             folder = self._folders[file] = os.path.dirname(file)
+        relative = dotted.startswith(".")
+        if not relative and self._is_found_beside(dotted.partition(".")[0], folder, file):
+            place = self._descend(folder, tuple(dotted.split(".")), top=True)
+            if place is not None and place.path != file:
+                return place
         key = (folder, dotted)
         if key not in self._found:
-            relative = dotted.startswith(".")
             self._found[key] = self._relative(dotted, folder) if relative else self._absolute(dotted, folder)
         found = self._found[key]
         if found is None or found.path != file or dotted.startswith("."):
@@ -179,6 +184,15 @@ class ModuleMap:
         if not may_be_shadowed(first) or os.path.basename(file) == f"{first}.py" or not self._holds(folder, first):
             return False
         return "__init__.py" not in self.listing(folder) and (folder == self.root or self._is_script(file))
+
+    def _is_found_beside(self, first: str, folder: str, file: str) -> bool:
+        """Whether `first` is what lies beside `file`, a script in the folder of a package: it imports nothing relative
+        to itself, so it is started there."""
+        if "__init__.py" not in self.listing(folder) or first in STANDARD or first in _LIBRARIES:
+            return False
+        if not self._holds(folder, first) or not self._is_script(file):
+            return False
+        return _RELATIVE.search(self._bytes(file)) is None
 
     def _is_script(self, file: str) -> bool:
         """Whether `file` says what it does when it is started."""
