@@ -105,7 +105,7 @@ class ProgramSeeds:
     def torch_seeded_only_below(self, node: cst.CSTNode) -> bool:
         """Whether `node`, a call, runs once, and torch is seeded below it and not on the way to it."""
         chain = self._chain(node)
-        return chain is not None and not self._seeds_torch(chain) and self._later_seeds.evidently_below(chain)
+        return chain is not None and not self._seeds_torch(chain) and self._seeds_torch_below(chain)
 
     def right_below_a_seed(self, node: cst.CSTNode) -> bool:
         """Whether the statement before that of `node` seeds torch."""
@@ -427,8 +427,12 @@ class ProgramSeeds:
     def _seeds_torch_again(self, chain: Sequence[Site]) -> bool:
         """Whether torch is seeded below one of the places, perhaps for what is drawn then: a generator of its own would
         not follow that seed."""
+        return self._seeds_torch_below(chain) or self._later_seeds.below(chain)
+
+    def _seeds_torch_below(self, chain: Sequence[Site]) -> bool:
+        """Whether torch is evidently seeded below one of the places."""
         below = any(True for site in chain for _ in self._seedings(site).torch.below(start_of(site.node)))
-        return below or self._later_seeds.below(chain)
+        return below or self._later_seeds.evidently_below(chain)
 
     @functools.cached_property
     def _later_seeds(self) -> LaterSeeds:
