@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.modules import Relied, namesake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Target
@@ -30,6 +31,8 @@ _READS = 40
 # So many folders are looked through for callers and readers, that of a file and those above it, and so often.
 _ABOVE = 3
 _LOOKS = 16
+# Nobody asks what more files do with a name.
+_SPOKEN = 8
 # Of more folders that lie in one folder none is looked through.
 _BESIDE = 12
 
@@ -105,6 +108,12 @@ class Neighbours:
             module = self._module(path)[1] if found else None
             if module is not None:
                 yield module
+
+    def count(self, folders: Iterable[str], word: bytes, most: int) -> int:
+        """How many files of `folders` have the bytes `word`, up to `most`."""
+        paths = (f"{folder}{os.sep}{name}" for folder in folders for name in self.modules.python_files(folder))
+        having = (path for path in paths if word in (self._contents.of(path)[0] or b""))
+        return sum(1 for _ in itertools.islice(having, most))
 
     def _is_heir(self, module: Module, one: Class, class_: str, file: str) -> bool:
         """Whether the class `one` of `module` names `class_` of `file` as its base."""
@@ -223,8 +232,10 @@ class Surroundings:
         return found
 
     def naming(self, name: str) -> list[Module] | None:
-        """The files in which `name` stands; None where they cannot be looked through any more."""
-        return list(self._naming(name)) if self._left > 0 else None
+        """The files in which `name` stands; None where these are many, or cannot be looked through any more."""
+        if self._left <= 0 or self.neighbours.count(self._folders, name.encode(), _SPOKEN + 1) > _SPOKEN:
+            return None
+        return list(self._naming(name))
 
     def _naming(self, name: str) -> Iterator[Module]:
         """The files in which `name` stands, so far as it is parsed there."""

@@ -24,15 +24,13 @@ def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     if function is None or module.naming is None or name == "forward" or name.startswith("__"):
         return False
     class_ = module.enclosing_class(function)
-    if _is_public(module, class_.name if class_ is not None else name):
+    of_object = class_ is not None
+    own = _calls_untracked(module, name, of_object=of_object)
+    others = module.naming(name) if own is not None else None
+    calls = [_calls_untracked(one, name, of_object=of_object) for one in others or ()]
+    if None in calls or not any(calls):
         return False
-    others, calls = module.naming(name), 0
-    for one in (module, *(others or ())):
-        found = _calls_untracked(one, name, of_object=class_ is not None) if others else None
-        if found is None:
-            return False
-        calls += found
-    return calls > 0
+    return not _is_public(module, class_.name if class_ is not None else name)
 
 
 def _is_public(module: Module, name: str) -> bool:
