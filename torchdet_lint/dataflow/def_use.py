@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.dataflow.reaching_definitions import block_of
 from torchdet_lint.dataflow.syntax import bare, last_word, names_read
 
 if TYPE_CHECKING:
@@ -151,14 +152,18 @@ class DefUse:
                 binding, at = killers[at], at + 1
                 if binding.node is None or binding.node is node:
                     continue
-                block = self._reach(binding.node, binding.value, node)
+                block = self._reach(binding.node, binding.value, node, len(killers))
                 if block is None or self._hides_all(block, hidden, node):
                     return found, None
             if self._is_seen(load, word, home, node, hidden):
                 found.append(load)
         for binding in killers[at : at + _MOST] if home is not None and home.kind == "module" else ():
             other = binding.node is not None and binding.node is not node
-            if other and binding.node is not None and self._reach(binding.node, binding.value, node) is None:
+            if (
+                other
+                and binding.node is not None
+                and self._reach(binding.node, binding.value, node, len(killers)) is None
+            ):
                 return found, None
         return found, hidden
 
@@ -221,13 +226,13 @@ class DefUse:
         return first > 0, [node for node in found if self.module.contains(loop.body, node)]
 
     def _reach(
-        self, binder: cst.CSTNode, value: cst.BaseExpression | None, node: cst.CSTNode | None
+        self, binder: cst.CSTNode, value: cst.BaseExpression | None, node: cst.CSTNode | None, among: int
     ) -> cst.CSTNode | None:
-        """The block in which a later binding hides the value; None: everywhere after it, as where whatever binds the
-        value at `node` comes by there too. `if sort: x = sorted(x)` gives
-        the user the choice, unless the value was itself bound in a branch of that `if`."""
+        """The block in which a later binding, `among` others, hides the value; None: everywhere after it, as where
+        whatever binds the value at `node` comes by there too. `if sort: x = sorted(x)` gives the user the choice,
+        unless the value was itself bound in a branch of that `if`."""
         module = self.module
-        block = module.block(binder)
+        block = block_of(module, binder, among)
         if block is not None and node is not None and module.contains(block, node):
             return None
         if isinstance(value, cst.Call) and self.orders.sorts(last_word(value.func)):

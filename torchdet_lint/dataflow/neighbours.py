@@ -31,8 +31,6 @@ _READS = 40
 # So many folders are looked through for callers and readers, that of a file and those above it, and so often.
 _ABOVE = 3
 _LOOKS = 16
-# Nobody asks what more files do with a name.
-_SPOKEN = 8
 # Of more folders that lie in one folder none is looked through.
 _BESIDE = 12
 
@@ -231,9 +229,9 @@ class Surroundings:
             ]
         return found
 
-    def naming(self, name: str) -> list[Module] | None:
-        """The files in which `name` stands; None where these are many, or cannot be looked through any more."""
-        if self._left <= 0 or self.neighbours.count(self._folders, name.encode(), _SPOKEN + 1) > _SPOKEN:
+    def naming(self, name: str, most: int) -> list[Module] | None:
+        """The files in which `name` stands; None where these are more than `most`, or nobody looks any more."""
+        if self._left <= 0 or self.neighbours.count(self._folders, name.encode(), most + 1) > most:
             return None
         return list(self._naming(name))
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding
 
+_FEW = 6
 _DIMENSIONS = lazy(r"\.(?:dim\(\)|ndim\b)")
 
 
@@ -28,7 +29,7 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
         if binding.kind == "loop" and binding.order < order and _in_round(module, binding.node, node):
             return [binding, *(other for other in bindings[index + 1 :] if other.order < order)]
         if index and binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
-            block = module.block(binding.node)
+            block = block_of(module, binding.node, len(bindings))
             if block is not None and _gives_a_dimension(module, binding.value, block, node.value):
                 block = module.parent(block)
                 block = module.parent(block) if block is not None else None
@@ -36,6 +37,12 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
                 later = [other for other in bindings[index + 1 :] if other.order < order]
                 return [binding, *later]
     return bindings
+
+
+def block_of(module: Module, node: cst.CSTNode, among: int) -> cst.CSTNode | None:
+    """The block that holds the statement of `node`, which binds a name `among` others. Of many none is taken for a
+    branch that stands on the line of its `if`: each could be passed by, and all before it would be looked at."""
+    return module.block(node) if among <= _FEW else module.parent(module.statement(node))
 
 
 def _in_round(module: Module, loop: cst.CSTNode | None, node: cst.Name) -> bool:
@@ -66,7 +73,7 @@ def _after_the_last_choice(module: Module, bindings: list[Binding], around: set[
     blocks = []
     for index, binding in enumerate(bindings):
         if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
-            block = module.block(binding.node)
+            block = block_of(module, binding.node, len(bindings))
             if block is not None:
                 blocks.append(block)
                 last[id(block)] = index

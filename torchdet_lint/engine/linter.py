@@ -238,7 +238,7 @@ class Linter:
         module.callers = lambda name: self.neighbours.around(absolute).callers(name)
         module.methods = lambda name: self.neighbours.around(absolute).methods(name)
         module.readers = lambda name: self.neighbours.around(absolute).readers(name)
-        module.naming = lambda name: self.neighbours.around(absolute).naming(name)
+        module.naming = lambda name, most: self.neighbours.around(absolute).naming(name, most)
         module.data.held = lambda path: self.neighbours.data(path, absolute)
         module.own = lambda package: self.neighbours.own(package, absolute)
 

@@ -76,8 +76,9 @@ class Module:
         self.methods: Callable[[str], list[Call]] | None = None
         # Where files around this one read what it binds to a name at top level, where somebody knows the others.
         self.readers: Callable[[str], list[tuple[Module, cst.Name | cst.Attribute]]] | None = None
-        # The files around this one in which a name stands, where somebody knows the others; None where nobody can tell.
-        self.naming: Callable[[str], list[Module] | None] | None = None
+        # The files around this one in which a name stands, at most so many, where somebody knows the others; None where
+        # there are more, or nobody can tell.
+        self.naming: Callable[[str, int], list[Module] | None] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
         self.own: Callable[[str], bool] | None = None
         # Where the project defines what a file calls by a dotted name: path, text, and the name there.

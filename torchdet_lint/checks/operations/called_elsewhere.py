@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from torchdet_lint.module.module import Module
+
+# Nobody asks what more files do with a function.
+_SPOKEN = 8
+_WORD = re.compile(r"(\.|\bdef |\b)([A-Za-z_]\w*)")
 
 
 def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
@@ -26,7 +31,7 @@ def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     class_ = module.enclosing_class(function)
     of_object = class_ is not None
     own = _calls_untracked(module, name, of_object=of_object)
-    others = module.naming(name) if own is not None else None
+    others = module.naming(name, _SPOKEN) if own is not None else None
     calls = [_calls_untracked(one, name, of_object=of_object) for one in others or ()]
     if None in calls or not any(calls):
         return False
@@ -40,14 +45,24 @@ def _is_public(module: Module, name: str) -> bool:
     return module.neighbour is not None and module.neighbour(f".{name}") is not None
 
 
+class _Uses:
+    """How often a file reads each name, and each attribute, but where it imports or defines it."""
+
+    def __init__(self, module: Module) -> None:
+        self.names = Counter[str]()
+        self.attributes = Counter[str]()
+        for line in module.text.splitlines():
+            row = line.partition("#")[0]
+            if not row.lstrip().startswith(("from ", "import ")):
+                for before, name in _WORD.findall(row):
+                    (self.attributes if before == "." else self.names)[name] += before != "def "
+
+
 def _calls_untracked(module: Module, name: str, *, of_object: bool) -> int | None:
     """How often a file calls `name`; None where it does something else with it than import it, or a gradient flows."""
-    gradients = module.shared(Gradients)
+    gradients, uses = module.shared(Gradients), module.shared(_Uses)
+    used = uses.attributes[name] + (0 if of_object else uses.names[name])
     module.load_where(word=name)
     calls = gradients.calls_of(name)
-    before = r"(?<=\.)" if of_object else r"(?<!def )"
-    uses = re.compile(rf"{before}\b{name}\b")
-    rows = [line.partition("#")[0] for line in module.text.splitlines()]
-    used = sum(len(uses.findall(row)) for row in rows if not row.lstrip().startswith(("from ", "import ")))
     tracked = (not (gradients.untracked(call.node) or gradients.called_untracked(call.node)) for call in calls)
     return None if used != len(calls) or any(tracked) else used

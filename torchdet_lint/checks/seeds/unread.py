@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
 
+# So many other files are asked whether they have an import from here.
+_OTHERS = 60
 # What no other fix of the file may come to need, as it may `random`.
 _SPARE = frozenset({"datetime", "secrets", "time", "uuid"})
 
@@ -35,7 +37,7 @@ def imports_only_for(module: Module, node: cst.CSTNode) -> Iterator[Replace]:
 def _lends(module: Module, name: str) -> bool:
     """Whether another file may have `name` from this one: it names it, does not import it by itself, and speaks of this
     file, or takes all that some file has."""
-    others = module.naming(name) if module.naming is not None else []
+    others = module.naming(name, _OTHERS) if module.naming is not None else []
     stem = Path(module.source.path.removesuffix("/__init__.py")).stem
     speaks = re.compile(rf"\b{re.escape(stem)}\b|\bimport \*")
     imports = re.compile(rf"^[ \t]*(?:import\b[^#\n]*\b{name}\b|from[ \t]+{name}\b)", re.MULTILINE)
