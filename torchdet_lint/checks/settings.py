@@ -194,12 +194,21 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Violation]:
         ):
             yield Violation(call.node, {}, row.variant)
     if not _inductor_is_deterministic(module):
-        for call in compiling:
-            yield from _compiled(module, rule, call)
-        for call in patching:
-            yield from _tuned(rule, call, _patched(module, call))
-        yield from _defaults(module)
-        yield from _options(module, rule)
+        follows = _follows_the_mode(module)
+        for violation in _inductors_own(module, rule, compiling, patching):
+            yield violation._replace(switchable=follows)
+
+
+def _inductors_own(
+    module: Module, rule: Rule, compiling: Iterable[Call], patching: Iterable[Call]
+) -> Iterator[Violation]:
+    """What lets Inductor choose by timing."""
+    for call in compiling:
+        yield from _compiled(module, rule, call)
+    for call in patching:
+        yield from _tuned(rule, call, _patched(module, call))
+    yield from _defaults(module)
+    yield from _options(module, rule)
 
 
 def _decorators(module: Module) -> Iterator[Call]:
@@ -222,7 +231,7 @@ def _defaults(module: Module) -> Iterator[Violation]:
             off = _off_by_default(module, holder)
             details = {"mode": mode, "field": module.code(field.target), "switch": off}
             severity: Severity | None = "note" if off else None
-            yield Violation(node, details, "off" if off else "default", severity, switchable=True)
+            yield Violation(node, details, "off" if off else "default", severity)
 
 
 def _off_by_default(module: Module, holder: Class) -> str:
@@ -241,7 +250,7 @@ def _options(module: Module, rule: Rule) -> Iterator[Violation]:
         if table.may_be_asked_for(module, assignment.node, ()):
             name = setting.names[0].rpartition(".")[2]
             change = Replace(assignment.value.node, setting.replacement)
-            yield Violation(assignment.node, {"option": name}, "option", changes=(change,), switchable=True)
+            yield Violation(assignment.node, {"option": name}, "option", changes=(change,))
 
 
 def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Violation]:
@@ -251,11 +260,11 @@ def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Violation]:
     tuned = [one.constant for one in given if isinstance(one.constant, str) and one.constant.startswith("max-autotune")]
     if tuned:
         change = SetArgument(call.node, "mode", '"default"')
-        yield Violation(call.node, {"mode": tuned[0]}, changes=(change,), switchable=True)
+        yield Violation(call.node, {"mode": tuned[0]}, changes=(change,))
     for one in given:
         if default := _default_of_option(module, one):
             details = {"mode": default, "field": one.source, "switch": ""}
-            yield Violation(call.node, details, "default", switchable=True)
+            yield Violation(call.node, details, "default")
             return
     options = call.argument("options")
     yield from _tuned(rule, call, _entries(module, options) if options is not None else {})
@@ -291,14 +300,19 @@ def _tuned(rule: Rule, call: Call, entries: Mapping[str, Value]) -> Iterator[Vio
         name = setting.names[0].removeprefix("torch._inductor.config.")
         entry = entries.get(name)
         if entry is not None and entry.constant is True and "deterministic" not in entries:
-            yield Violation(call.node, {"option": name}, "option", switchable=True)
+            yield Violation(call.node, {"option": name}, "option")
             return
+
+
+def _follows_the_mode(module: Module) -> bool:
+    """Whether deterministic mode turns on Inductor's own option, in the target release."""
+    return module.target.torch >= _INDUCTOR_FOLLOWS_THE_MODE
 
 
 def _inductor_is_deterministic(module: Module) -> bool:
     if any(a.value.constant is True for a in module.assignments_to("torch._inductor.config.deterministic")):
         return True
-    if module.target.torch < _INDUCTOR_FOLLOWS_THE_MODE:
+    if not _follows_the_mode(module):
         return False
     modes = (call.argument("mode") for call in module.calls_to("torch.use_deterministic_algorithms"))
     return any(mode is not None and mode.constant is True for mode in modes)
