@@ -27,7 +27,8 @@ class Condition(Table, frozen=True, kw_only=True):
     that are not in sight may carry the argument (by default it does not).
 
     Ops have further tests, that ask for what is inferred of a tensor: `tensor`: evidently one; `dims`: evidently one
-    with a number of dimensions in `values`; `sparse`: evidently a sparse one; `length`: evidently a sequence with a
+    with a number of dimensions in `values` (`beside` names an argument with one less, which tells where it holds
+    integers); `sparse`: evidently a sparse one; `length`: evidently a sequence with a
     number of elements in `values`; `contains`: a dictionary that holds one of `values`; `repeats`: an index that may
     name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
     evidently one number; `overlapping`: the stride of windows that may share places, `side-by-side`: of windows that
@@ -45,6 +46,7 @@ class Condition(Table, frozen=True, kw_only=True):
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar | list[Scalar] = None
     opaque: bool = False
+    beside: str = ""
 
 
 def matches(value: object, wanted: object) -> bool:

@@ -172,7 +172,7 @@ class Conditions:
         if condition.test == "tensor":
             return inferred.is_tensor
         if condition.test == "dims":
-            return inferred.dims in condition.values
+            return self._has_dims(condition, inferred, value, call.argument(condition.beside, parameters))
         if condition.test == "sparse":
             return inferred.sparse
         if condition.test == "repeats":
@@ -194,6 +194,28 @@ class Conditions:
             return elements is not None and len(elements) in condition.values
         entries = self.module.dictionary(value.node, value.scope, value.order)
         return entries is not None and any(entry.constant in condition.values for entry in entries.values())
+
+    def _has_dims(
+        self, condition: Condition, inferred: AbstractValue, value: Value | None, beside: Value | None
+    ) -> bool:
+        """Whether a tensor has one of the numbers of dimensions, by itself, by the argument beside it, or by what is
+        swapped: `x.transpose(1, 2)` has three at least."""
+        if inferred.dims is None and beside is not None:
+            told = self.inference.infer(beside.node)
+            if told.dims is not None and told.dtype == "integer":
+                return told.dims + 1 in condition.values
+        if inferred.dims is None and value is not None:
+            return self._at_least(value) in condition.values
+        return inferred.dims in condition.values
+
+    def _at_least(self, value: Value) -> int:
+        """How many dimensions there are at least, by those that a method swaps; 0 where nothing tells."""
+        followed = self.module.followed(value.node, value.scope, value.order) or value
+        call = self.module.call_at(followed.node) if isinstance(followed.node, cst.Call) else None
+        if call is None or call.attribute not in ("transpose", "swapaxes", "swapdims"):
+            return 0
+        swapped = [given.constant for given in call.arguments.positional]
+        return 1 + max((place for place in swapped if isinstance(place, int)), default=-1)
 
     def given_by_package(self, candidate: Candidate) -> bool:
         """Whether the call is given what the package of the op makes for it: no tensor has such a method."""

@@ -47,8 +47,10 @@ class Creation:
         dims = self.shapes.dims(call, 0)
         if name in self.facts.vectors:
             dims = 1
-        elif name in ("randint", "tensor", "as_tensor", "normal", "from_numpy"):
-            dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
+        elif name in ("randint", "normal"):
+            return AbstractValue("tensor", dtype or "unknown", device, gradient, *self._sized(call))
+        elif name in ("tensor", "as_tensor", "from_numpy"):
+            dims = self._literal_dims(call) if name != "from_numpy" else None
         made = AbstractValue(
             "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
             whole=name in self.facts.ones_and_zeros,
@@ -73,6 +75,14 @@ class Creation:
             made = replace(made, dims=len(elements) if elements is not None else None)
             return replace(made, single=self.shapes.ones(sizes, made.dims))
         return replace(made, single=self.shapes.ones(call.arguments.positional, dims))
+
+    def _sized(self, call: Call) -> tuple[int | None, frozenset[int]]:
+        """The dimensions, and those of size 1, of what takes its shape last: `randint(0, 10, (4, 1))`."""
+        size = call.arguments.keywords.get("size") or next(iter(call.arguments.positional[1:][-1:]), None)
+        elements = self.module.elements(size.node, size.scope, size.order) if size is not None else None
+        if size is None or elements is None:
+            return None, frozenset()
+        return len(elements), self.shapes.ones([size], len(elements))
 
     def _usual_device(self, name: str, call: Call) -> Device:
         """Where a tensor is made for which no device is named: a sparse one where its values are."""
