@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
-from torchdet_lint.checks.kept_defaults import is_always_given, is_parameter, keeps
+from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none, is_parameter, keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
@@ -45,6 +45,7 @@ _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
 _PICKED = Withhold("callers may pass another class, which may take no such argument")
 _TOO_EARLY = Withhold("torch is seeded only below, and a generator that is made here would differ in every run")
+_LEFT = Withhold("callers may pass a generator, which none in sight does")
 _RECEIVED = Withhold("another caller may pass one already")
 
 
@@ -88,7 +89,7 @@ def _starts_workers(module: Module, call: Call) -> bool:
     value = call.argument("worker_init_fn")
     if value is None:
         return call.opaque
-    if value.is_none:
+    if value.is_none or is_left_none(module, value):
         return False
     node = value.node
     if isinstance(node, cst.Lambda):
@@ -348,7 +349,8 @@ def _seeded_workers(
 
 def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
-    for call, withheld, _ in _loaders(module, rule, "shuffle", ("generator",)):
+    left = (_Loader(call, _LEFT) for call, *_ in table.left_none(module, rule))
+    for call, withheld, _ in itertools.chain(_loaders(module, rule, "shuffle", ("generator",)), left):
         shuffle = call.argument("shuffle")
         asked = shuffle is not None and not (shuffle.known and not shuffle.constant)
         if shuffle is not None and asked and not (_is_ordered(module, call) or _is_never_asked_for(module, shuffle)):
@@ -422,7 +424,8 @@ def _is_ruled_out(module: Module, node: cst.CSTNode, function: cst.FunctionDef, 
 
 def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A random sampler or split that is given no generator."""
-    for call, row in table.calls(module, rule):
+    left = [(call, row) for call, row, _ in table.left_none(module, rule)]
+    for call, row in (*table.calls(module, rule), *left):
         parent = module.parent(call.node)
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
             continue  # torch asks only whether it is true
@@ -439,6 +442,8 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         changes, safe = _own_generator(module, call, permutes=not weighs, at_once=at_once)
         if safe == "unsafe" and at_once and _until_it_is_right(module, call.node):
             changes, safe = (_AGAIN,), None
+        if (call, row) in left:
+            changes, safe = (_LEFT,), None
         yield Violation(
             call.node,
             {"call": call.names[-1].rpartition(".")[2]},
