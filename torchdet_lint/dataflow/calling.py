@@ -54,7 +54,9 @@ class Calling(Variables):
             yield Use(call, "called")
         elif function is None:
             assert callee.class_ is not None
-            yield from self._from(other, other.field_uses(callee.class_, name), call, node)
+            found = list(self._from(other, other.field_uses(callee.class_, name), call, node))
+            open_ = not (self.trail.is_set or self.trail.nested or callee.class_.name.startswith("_"))
+            yield from found or [Use(call, "kept" if open_ else "stored")]
         else:
             before = self.trail.entered
             self.trail.entered = {**before, id(function): (call, self)}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.syntax import bare
+
 if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
@@ -38,7 +40,10 @@ class Relatives:
         while self._calls < len(calls):
             call = calls[self._calls]
             self._calls += 1
-            own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
+            own = isinstance(call.receiver, cst.Name) and (
+                call.receiver.value in ("self", "cls")
+                or annotated_class(self.module, call.receiver, here=True) is not None
+            )
             called = {one.rpartition(".")[2] for one in call.own if one.startswith("@.")}
             for word in sorted(called | ({call.attribute} if own else set())):
                 self._callers.setdefault(word, []).append(call.node)
@@ -65,3 +70,22 @@ class Relatives:
                     base = module.local_class(name)
                     if base is not None:
                         self._children.setdefault(id(base), []).append(one)
+
+
+def annotated_class(module: Module, node: cst.Name, *, here: bool = False) -> tuple[Module, Class] | None:
+    """The class that the annotation of the parameter `node` names, and its file; one of the file `here` alone."""
+    home = module.scope_of(node).home(node.value)
+    bindings = home.bindings[node.value] if home is not None else ()
+    parameter = bindings[0].node if len(bindings) == 1 else None
+    if not isinstance(parameter, cst.Param) or parameter.annotation is None:
+        return None
+    root, *rest = bare(parameter.annotation.annotation).strip("\"'").split(".")
+    for full in module.resolve(cst.Name(root), module.scope, None) if root.isidentifier() else ():
+        local = module.local_class(full) if not rest else None
+        if local is not None:
+            return module, local
+        place = module.neighbour(".".join([full, *rest])) if module.neighbour is not None and not here else None
+        class_ = place[0].local_class(f"@.{place[1]}") if place is not None else None
+        if place is not None and class_ is not None:
+            return place[0], class_
+    return None

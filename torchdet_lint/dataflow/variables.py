@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.collecting import Collecting
 from torchdet_lint.dataflow.loops import outermost
+from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import Use
 from torchdet_lint.regex import lazy
@@ -74,7 +75,7 @@ class Variables(Collecting):
                 class_ = found[0].local_class(f"@.{found[1]}") if found is not None else None
                 if found is not None and class_ is not None:
                     return found[0], class_
-        return None
+        return annotated_class(module, node) if isinstance(node, cst.Name) else None
 
     def _comes_from_outside(self, target: cst.Attribute, function: cst.FunctionDef | None) -> bool:
         """Whether the object whose attribute `target` is was given to `function`: what is put there others read."""

@@ -14,7 +14,7 @@ from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
-from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed
+from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed, of_tuple
 from torchdet_lint.inference.elements.questions import Questions
 from torchdet_lint.module.names import dotted, live
 from torchdet_lint.module.tree import positional, returned
@@ -318,8 +318,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Call):
         return "text" if last_word(node.value.func) in _calls(module, "texts") else "unknown"
     if isinstance(node, cst.Tuple):
-        kinds = {scalar_kind(module, element.value) for element in node.elements}
-        return "number" if kinds == {"number"} else "unknown"
+        return of_tuple(scalar_kind(module, element.value) for element in node.elements)
     if isinstance(node, cst.BinaryOperation):
         kinds = {scalar_kind(module, node.left), scalar_kind(module, node.right)}
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks.order.elements import collection_kind, set_kind
-from torchdet_lint.checks.order.objects import parameter_annotation
 from torchdet_lint.dataflow.call_edges import CallEdges, Callee, is_property
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
@@ -35,7 +34,7 @@ _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample
 _GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
-_TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
+_TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(|[\[(,]\s*\*|\.pop\(\)|\bkey\s*=")
 _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
 _GIVES_SET = r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b"
 _ARROW = lazy(_GIVES_SET)
@@ -239,26 +238,9 @@ def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
         return elements_of(text) if is_set(text) else ""
     found = Follower(module).class_of(node.value)
     if found is None and isinstance(node.value, cst.Name):
-        if node.value.value in ("self", "cls"):
-            class_ = module.enclosing_class(node)
-            found = (module, class_) if class_ is not None else None
-        else:
-            found = _annotated_class(module, node.value)
+        class_ = module.enclosing_class(node) if node.value.value in ("self", "cls") else None
+        found = (module, class_) if class_ is not None else None
     return _kind_above(module, *found, node.attr.value) if found is not None else ""
-
-
-def _annotated_class(module: Module, node: cst.Name) -> tuple[Module, Class] | None:
-    """The class of another file that the annotation of the parameter `node` names, and its file."""
-    name = parameter_annotation(module, node).strip("\"'")
-    if not name.replace(".", "").isidentifier():
-        return None
-    root, *rest = name.split(".")
-    for full in module.resolve(cst.Name(root), module.scope, None):
-        place = module.neighbour(".".join([full, *rest])) if module.neighbour is not None else None
-        class_ = place[0].local_class(f"@.{place[1]}") if place is not None else None
-        if place is not None and class_ is not None:
-            return place[0], class_
-    return None
 
 
 def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:

@@ -128,9 +128,9 @@ def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
 @functools.lru_cache(maxsize=4)
 def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What stands right before a set that is gone through on the spot, and before the name of one."""
-    taking = rf"\b(?:{'|'.join(sorted(takers))})\(\s*\(?|\*"
+    taking = rf"\b(?:{'|'.join(sorted(takers))})\(\s*\(?|\*\(?"
     taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+|\w\.extend\(\s*|{_UNPACKED})$")
-    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\(|{_MAPPED}|{_UNPACKED})(?:self\.|cls\.)?$")
+    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\(|{_MAPPED}|{_UNPACKED})(?:\w+\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:

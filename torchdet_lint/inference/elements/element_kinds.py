@@ -116,6 +116,13 @@ def agreed(kinds: Iterable[str]) -> str:
     return found.pop() if len(found) == 1 else _UNKNOWN
 
 
+def of_tuple(kinds: Iterable[str]) -> str:
+    """What a tuple is as an element, by the kinds of what stands in it: with a text among these, it sorts as a text."""
+    found = set(kinds)
+    told = bool(found) and found <= {"number", "text"}
+    return ("text" if "text" in found else "number") if told else _UNKNOWN
+
+
 def _single(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _single(_parsed(node.value))
@@ -124,8 +131,7 @@ def _single(node: ast.expr | None) -> str:
     if isinstance(node, ast.Subscript):
         word = _word(node.value)
         if word in ("Tuple", "tuple"):
-            parts = [part for part in _arguments(node) if not _is_ellipsis(part)]
-            return "number" if parts and agreed(map(_single, parts)) == "number" else _UNKNOWN
+            return of_tuple(_single(part) for part in _arguments(node) if not _is_ellipsis(part))
         return _SINGLE.get(word, _UNKNOWN)
     return _SINGLE.get(_word(node), _UNKNOWN)
 
