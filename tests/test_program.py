@@ -1695,6 +1695,18 @@ def test_a_process_that_is_started_afresh_differs_in_every_run(start, process, s
     assert (finding.code, finding.severity) == ("TDL108", severity)
 
 
+@pytest.mark.parametrize("pool", ["multiprocessing.Pool(4)", "ProcessPoolExecutor()"])
+def test_timing_decides_which_process_of_a_pool_takes_which_task(pool, project):
+    text = (
+        "import multiprocessing\nfrom concurrent.futures import ProcessPoolExecutor\nimport numpy\n\n"
+        f"def work(task):\n    return numpy.random.rand()\n\n{GUARD}"
+        f"    numpy.random.seed(0)\n    with {pool} as pool:\n        print(list(pool.map(work, range(8))))\n"
+    )
+    (finding,) = lint(project(main_DOT_py=text))
+    assert (finding.code, finding.severity) == ("TDL108", "error")
+    assert "timing decides" in finding.message
+
+
 @pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],

@@ -81,7 +81,7 @@ class Runner(Table, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     itself: bool = False
-    process: Literal["", "fork", "spawn", "first", "rpc"] = ""
+    process: Literal["", "fork", "pool", "spawn", "first", "rpc"] = ""
     deferred: bool = False
     workers: str = ""
     bare: bool = False

@@ -132,11 +132,11 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
                 seeded = seeded or Withhold(f"the target is {there}")
                 # Python seeds `random` from the operating system in every forked child.
-                forked = step.channel == "fork" and entry.takes_state(step)
+                forked = step.channel in ("fork", "pool") and entry.takes_state(step)
                 copied = forked and f"seed:{library}" in entry.effects and library != "python"
-                variant = ("nested" if nested else "fork") if copied else ""
+                variant = ("nested" if nested else step.channel) if copied else ""
                 yield Fault(
-                    step.ref, details, variant, "warning" if copied else None,
+                    step.ref, details, variant, "warning" if copied and step.channel == "fork" else None,
                     (Story(draw, f"`{draw.shown}` uses random numbers here, in the new process"),), (seeded,),
                     at_call=True,
                 )  # fmt: skip

@@ -140,7 +140,7 @@ class Expressions:
         if isinstance(node, ast.Attribute):
             if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
                 self.add("cuda", node, branch, ("evident",))
-            elif isinstance(node.value, ast.Name) and (names := self.read(node.value, node.attr)):
+            elif isinstance(node.value, (ast.Name, ast.Call)) and (names := self.read(node.value, node.attr)):
                 self.add("read", node, branch, names, deferred=deferred)
             return [node.value]
         if isinstance(node, ast.Subscript):
@@ -154,10 +154,10 @@ class Expressions:
             self.iteration(node.value, branch)
         return children(node)
 
-    def read(self, owner: ast.Name, attribute: str) -> Names:
+    def read(self, owner: ast.Name | ast.Call, attribute: str) -> Names:
         """The names of an attribute that may be a property of the project: of `self`, where its class has it, and of an
-        object that a name was given."""
-        if owner.id == self._me:
+        object that is made here or that a name was given."""
+        if isinstance(owner, ast.Name) and owner.id == self._me:
             return (f"$self.{attribute}",) if attribute in self._properties else ()
         made, _ = followed(owner, self.scope)
         if not isinstance(made, ast.Call) or not last_word(made.func)[:1].isupper():

@@ -16,6 +16,7 @@ from torchdet_lint.program.syntax.shapes import (
     LITERALS,
     PASSED_ON,
     added_to,
+    as_table,
     beginning,
     configuration_of,
     device_in,
@@ -565,7 +566,7 @@ class Resolver(Registries):
             return
         for target, one in paired([target for target in targets if target is not None], made):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == me:
-                yield target.attr, one
+                yield target.attr, as_table(one)
 
     @staticmethod
     def _spells(text: ast.expr, scope: Scope) -> str:

@@ -15,6 +15,7 @@ from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     PASSED_ON,
     added_to,
+    as_table,
     defined_by,
     device_in,
     entered,
@@ -308,7 +309,7 @@ class Scopes:
 
     def _bind_target(self, scope: Scope, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
-            scope.bind(target.id, Bound("value", value=value))
+            scope.bind(target.id, Bound("value", value=as_table(value) if value is not None else None))
         elif isinstance(target, (ast.Tuple, ast.List)):
             values: Sequence[ast.expr | None] = [None] * len(target.elts)
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):

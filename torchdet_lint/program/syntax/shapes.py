@@ -415,6 +415,16 @@ def configuration_of(node: ast.Call) -> ast.expr | None:
     return node.args[0] if node.args else next(named, None)
 
 
+def as_table(node: ast.expr) -> ast.expr:
+    """`dict(a=A, b=B)` as the display that it amounts to; anything else as it is."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "dict" or node.args:
+        return node
+    keys: list[ast.expr | None] = [ast.Constant(word.arg) for word in node.keywords if word.arg is not None]
+    if not keys or len(keys) < len(node.keywords):
+        return node
+    return ast.copy_location(ast.Dict(keys, [word.value for word in node.keywords]), node)
+
+
 def as_data(node: ast.Dict) -> dict[str, Any]:
     """A dictionary that is written out, as the YAML that says the same gives it; what is no constant is `UNKNOWN`."""
     found: dict[str, Any] = {}

@@ -549,7 +549,8 @@ class Transfer(Recorder):
                 targets += [
                     found for found in self.lookup.class_attribute(receiver, method) if found.kind == "function"
                 ]
-        how = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
+        process = runner.process not in ("", "rpc")
+        how = "process" if process else "later" if runner.deferred else "call"
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             if runner.deferred:
                 return
