@@ -89,7 +89,8 @@ def _starts_workers(module: Module, call: Call) -> bool:
     value = call.argument("worker_init_fn")
     if value is None:
         return call.opaque
-    if value.is_none or is_left_none(module, value):
+    above = last_word(call.node.func) == "__init__"  # Of what hands it on to a class above, the calls are reported.
+    if value.is_none or (not above and is_left_none(module, value)):
         return False
     node = value.node
     if isinstance(node, cst.Lambda):
