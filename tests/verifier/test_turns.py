@@ -126,7 +126,7 @@ class Runs:
 
     workspace = SimpleNamespace(in_place="")
     results = (SimpleNamespace(seconds=1.0, cpu_seconds=1.0),)
-    outcome = SimpleNamespace(causes=differ(3, 7, 99), divergences=(), devices=("cpu",), environment={})
+    outcome = SimpleNamespace(causes=differ(3, 7, 99), divergences=(), partings=(), devices=("cpu",), environment={})
     root = Path()
 
     def __init__(self, in_turn, again):
