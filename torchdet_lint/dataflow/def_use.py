@@ -158,12 +158,9 @@ class DefUse:
             if self._is_seen(load, word, home, node, hidden):
                 found.append(load)
         for binding in killers[at : at + _MOST] if home is not None and home.kind == "module" else ():
-            other = binding.node is not None and binding.node is not node
-            if (
-                other
-                and binding.node is not None
-                and self._reach(binding.node, binding.value, node, len(killers)) is None
-            ):
+            if binding.node is None or binding.node is node:
+                continue
+            if self._reach(binding.node, binding.value, node, len(killers)) is None:
                 return found, None
         return found, hidden
 

@@ -110,7 +110,7 @@ class LibraryCalls:
         switches = [condition.argument for condition in seed.when_mode]
         if any(self.facts.given(event, switch, seed.parameters) for switch in switches):
             return True
-        return event.opaque and not (event.composed and not self._named(switches))
+        return event.opaque and (not event.composed or self._named(switches))
 
     def _named(self, switches: list[str]) -> bool:
         """Whether one of `switches` is spoken of in the file that calls."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 _MADE = lazy(r"([^$?@][\w.]*)\(\)")
-# An argument that tells a trainer where to train.
 _OPTIMIZER = lazy(r"(?i:(?:^|[._])opt(?:im(?:izers?)?)?$)|(?:Optimi[sz]er|Adam|SGD|Muon)\w*\(\)$")
+# An argument that tells a trainer where to train.
 _DEVICE = lazy("device|accelerator|cuda|cpu")
 
 
