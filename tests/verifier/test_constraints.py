@@ -6,26 +6,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from recordings import recorded, records  # noqa: E402
 from torch.distributions import Categorical, Normal, constraints  # noqa: E402
 
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.ops.dispatch import OpMode  # noqa: E402
-from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 
 
-def recorded(tmp_path, body, name="a"):
-    path = tmp_path / f"{name}.tdtrace"
-    with Recorder(path):
-        body()
-    return path
-
-
 def ops(path):
-    opened = Trace(path)
-    sites = opened.sites(opened.main)
-    return [sites[record.site].op for record in opened.records(opened.main)]
+    return [site.op for site, _ in records(path)]
 
 
 def checks(path):

@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from recordings import recorded, records  # noqa: E402
 from torch.utils import _python_dispatch  # noqa: E402
 
 from torchdet_lint.verifier import trace  # noqa: E402
@@ -17,22 +18,8 @@ from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.comparison.explain import explain  # noqa: E402
 from torchdet_lint.verifier.recording import hashing  # noqa: E402
 from torchdet_lint.verifier.recording.op.places import places  # noqa: E402
-from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.recording.watching import progress  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
-
-
-def recorded(tmp_path, body, name="a"):
-    path = tmp_path / f"{name}.tdtrace"
-    with Recorder(path):
-        body()
-    return path
-
-
-def records(path):
-    opened = Trace(path)
-    sites = opened.sites(opened.main)
-    return [(sites[record.site], record) for record in opened.records(opened.main)]
 
 
 class Graph:

@@ -10,13 +10,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from recordings import recorded, records  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
 
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.ops.dispatch import OpMode  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
-from torchdet_lint.verifier.trace import Trace  # noqa: E402
 
 UPDATES = f"{trace.UPDATE}."
 OPTIMIZERS = {
@@ -32,19 +32,6 @@ OPTIMIZERS = {
     "Rprop": {},
     "SGD": {"momentum": 0.5, "weight_decay": 0.1, "maximize": True},
 }
-
-
-def recorded(tmp_path, body, name="a"):
-    path = tmp_path / f"{name}.tdtrace"
-    with Recorder(path):
-        body()
-    return path
-
-
-def records(path):
-    opened = Trace(path)
-    sites = opened.sites(opened.main)
-    return [(sites[record.site], record) for record in opened.records(opened.main)]
 
 
 def updates(path):
