@@ -32,6 +32,8 @@ LOADED = "[in]"
 # In a name: any of what stands before it; `[*]` is any module of a package, `[*_net]` any whose name ends so.
 ANY = "*"
 MODULES = f"[{ANY}]"
+# In a name: what stands before it in a table, under the key behind it.
+KEY = ":"
 # In a name: each layer that the object before it holds.
 CHILDREN = "**"
 # Before a name: the dictionary that stands at that row and column of the file, of which Hydra makes an object.

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import ANY, CHILDREN, LOADED, WRITTEN
+from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, WRITTEN
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
@@ -26,6 +26,8 @@ _TAKES = (["get"], ["build"])
 # A name with a module that is picked at run time: its package, what its name begins and ends with, and what follows.
 _PARTS = lazy(r"\[\w*\*\w*\]")
 _PICKED = lazy(r"(\.*(?:\w+\.)*\w+|)\.\[(\w*)\*(\w*)\](.*)")
+# A name with a key of a table in it: the table, the key, and what is done with the entry.
+_KEYED = lazy(r"([^:]+):([\w-]+)(.*)")
 
 
 class Lookup:
@@ -140,7 +142,24 @@ class Lookup:
                 return self.follow(found, tokens[1:], level)
         return []
 
+    def _keyed(self, keyed: Sequence[str], file: str, level: int) -> list[Referent]:
+        """What stands in a table of another file under a key: `nets.NETS:deep()`; where that is not in sight, what the
+        table does."""
+        path, key, rest = keyed
+        place = self.files.locate(path, file)
+        if place is not None and len(place.rest) == 1 and self.files.is_source(place.path):
+            summary, table = self.files.summary(place.path), place.rest[0]
+            starred = (f"{star}{'' if star.endswith('.') else '.'}{table}{KEY}{key}" for star in summary.stars)
+            for one in summary.keyed(table, key) or starred:
+                found = self.evaluate(one, place.path, level=level)
+                if found and all(referent.kind in _CALLED for referent in found):
+                    return self.follow(found, TOKEN.findall(rest), level)
+        whole = [f"{path}.{ITEM}", path] if path.rpartition(".")[2][:1].isupper() else [f"{path}.{ITEM}"]
+        return [referent for one in whole for referent in self.evaluate(f"{one}{rest}", file, level=level)]
+
     def _imported_name(self, name: str, file: str, level: int) -> list[Referent]:
+        if KEY in name and (keyed := _KEYED.fullmatch(name)) is not None:
+            return self._keyed(keyed.groups(), file, level)
         picked = _PICKED.match(name) if ANY in name else None
         if picked is not None:
             package, begins, ends, rest = picked.groups()

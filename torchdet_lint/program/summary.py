@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import assigned
 from torchdet_lint.prefilter.choices import options_of
-from torchdet_lint.program.events import MODULE, Argument, Body, ClassSummary, Memo, Names
+from torchdet_lint.program.events import KEY, MODULE, Argument, Body, ClassSummary, Memo, Names
 from torchdet_lint.program.syntax.file import File
 from torchdet_lint.program.syntax.hollow import Hollow, parsed_body
 from torchdet_lint.regex import lazy
@@ -108,6 +108,14 @@ class Summary:
         if name not in known:
             known[name] = self._file.stands_for(name) if self._may_bind(name) else ()
         return known[name]
+
+    def keyed(self, name: str, key: str) -> Names:
+        """The names of what the table `name` of the file holds under the key `key`: none if that is not in sight."""
+        known = self.memo.globals
+        both = f"{name}{KEY}{key}"
+        if both not in known:
+            known[both] = self._file.names.keyed(name, key) if self._may_bind(name) else ()
+        return known[both]
 
     def _may_bind(self, name: str) -> bool:
         """Whether the word `name` stands in the file, or letters that Python may read as such: of the files that a

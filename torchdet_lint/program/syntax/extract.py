@@ -36,7 +36,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_evaluation,
     names_a_device,
 )
-from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure
+from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
 from torchdet_lint.program.syntax.untrained import (
     applies,
     frozen,
@@ -153,13 +153,36 @@ class Extractor(Expressions):
         self.tests.extend(device_asked(node, self.scope))
 
     def _picked_by_arms(self, function: ast.expr) -> list[tuple[Names, tuple[int, ...]]]:
-        """What is called, by the arms of the function that bind its name: `layer = Conv if deep else Linear`."""
+        """What is called, by the arms of the function that bind its name: `layer = Conv if deep else Linear`; or by the
+        keys of the table that it comes out of."""
         if self.scope.kind != "function":
             return []
+        if by_key := self._picked_by_key(function):
+            return by_key
         values = [
             (self.names.resolve(one, self.scope), arms) for one, arms in self.picked.values(function, self._split)
         ]
         return values if all(names and not any(map(_is_given, names)) for names, _ in values) else []
+
+    def _picked_by_key(self, function: ast.expr) -> list[tuple[Names, tuple[int, ...]]]:
+        """The entries of a table as the arms of `if key == "a": … elif key == "b": … else: …` would give them."""
+        table = table_of(function, self.scope)
+        entries = [(key, self.names.resolve(value, table.scope)) for key, value in table.entries] if table else []
+        if table is None or not all(names and not any(map(_is_given, names)) for _, names in entries):
+            return []
+        found: list[tuple[Names, tuple[int, ...]]] = []
+        tests: list[Test] = []
+        others: tuple[int, ...] = ()
+        for arm, (key, names) in enumerate(entries[:-1], self.arms + 1):
+            asks = ast.Compare(table.key, [ast.Eq()], [key])
+            tests += tested(asks, self.names, self.scope, -arm, arm)
+            found.append((names, (*others, arm)))
+            others = (*others, -arm)
+        if len(tests) < len(found):
+            return []
+        self.asked_inside.extend(tests)
+        self.arms += len(found)
+        return [*found, (entries[-1][1], others)]
 
     def _split(self, node: ast.IfExp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The values of `a if flag else b` with their arms, where `flag` is asked of a parameter."""

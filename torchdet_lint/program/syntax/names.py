@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.events import CHILDREN, LOADED, LOADER, MODULES, WRITTEN
+from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, MODULES, WRITTEN
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -52,6 +52,8 @@ _OPTION = lazy(
 _GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
+# A key of a table that a name may have behind it.
+_KEY = lazy(r"[\w-]+")
 
 
 class Resolver(Registries):
@@ -470,8 +472,11 @@ class Resolver(Registries):
         if kept and all(isinstance(table, ast.Dict) and table.values for table, _ in kept):
             return [name for table, where in kept for name in self._picked(node.slice, table, where, depth)]
         found = self.resolve(node.value, scope, depth - 1)
+        tables = list(self.dictionary(node.value, scope, depth))
+        key = _key(node.slice)
+        keyed = [name for name in tables if key and name[0] not in "@$"]
         return [
-            *(f"{name}.[]" for name in self.dictionary(node.value, scope, depth)),
+            *(f"{name}{KEY}{key}" if name in keyed else f"{name}.[]" for name in tables),
             # A dictionary of the class, which may stand in a base of it.
             *(
                 f"{name}.[]"
@@ -484,7 +489,7 @@ class Resolver(Registries):
                 name
                 for name in found
                 if name.endswith(".*")
-                or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+                or (name not in keyed and name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
                 or self._gives_a_table(name)
                 or name in self.words.alike
             ),
@@ -503,6 +508,17 @@ class Resolver(Registries):
             for one in self.resolve_name(name, self.scopes.module, depth - 1) if name != scope.name else ():
                 if one.startswith(("@", ".", "$")) or "." in one:
                     yield one
+
+    def keyed(self, name: str, key: str) -> Names:
+        """The names of what stands under `key` in the table that the module calls `name`: none if it is no table, or
+        has no such key."""
+        table, where = followed(ast.Name(name), self.scopes.module)
+        if isinstance(table, ast.Dict):
+            picked = [v for k, v in zip(table.keys, table.values, strict=True) if getattr(k, "value", None) == key]
+            return tuple(one for value in picked for one in self.resolve(value, where))
+        bounds = self.scopes.module.bindings.get(name, ())
+        imported = [bound.target for bound in bounds if bound.kind == "import"]
+        return tuple(f"{target}{KEY}{key}" for target in imported) if len(imported) == len(bounds) else ()
 
     def _gives_a_table(self, name: str) -> bool:
         """Whether a name may be of a function of the project, called: what it returns stands for all that is in it."""
@@ -585,3 +601,9 @@ def _is_target(node: ast.AST) -> bool:
     return isinstance(node, ast.Dict) and any(
         isinstance(key, ast.Constant) and key.value == "_target_" for key in node.keys
     )
+
+
+def _key(node: ast.expr) -> str:
+    """The key of a table that a name can have behind it, or nothing."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) and _KEY.fullmatch(value) is not None else ""

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import children, defaults_of, walk
 from torchdet_lint.prefilter.triggers import places
+from torchdet_lint.program.syntax.scopes import NAMES, followed
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -127,6 +128,33 @@ class Picked:
             ]
         known = self._known[name]
         return known if len(known) > 1 and any(arms for _, arms in known) else []
+
+
+class Table(NamedTuple):
+    """The entries of a dictionary that is written out in `scope`, and the expression `key` that picks one."""
+
+    key: ast.expr
+    entries: list[tuple[ast.Constant, ast.expr]]
+    scope: Scope
+
+
+def table_of(function: ast.expr, scope: Scope) -> Table | None:
+    """The table that `function` comes out of, as `NETS[name]`, `NETS.get(name)`, or a name for that; or None."""
+    taken, where = followed(function, scope)
+    match taken:
+        case ast.Subscript(value=holder, slice=key):
+            pass
+        case ast.Call(func=ast.Attribute(value=holder, attr="get"), args=[key], keywords=[]):
+            pass
+        case _:
+            return None
+    table, home = followed(holder, where)
+    if where is not scope or not isinstance(table, ast.Dict) or not 1 < len(table.keys) <= NAMES:
+        return None
+    entries = [
+        (one, value) for one, value in zip(table.keys, table.values, strict=True) if isinstance(one, ast.Constant)
+    ]
+    return Table(key, entries, home) if len(entries) == len(table.keys) else None
 
 
 def _read(tree: ast.Module) -> Iterator[str]:
