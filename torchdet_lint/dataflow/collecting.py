@@ -14,6 +14,7 @@ from torchdet_lint.dataflow.loops import (
     is_length,
     opened_outside,
     outermost,
+    shows_progress,
     takes_in,
 )
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
@@ -98,7 +99,8 @@ class Collecting(Trace):
             for grown in [owner] if outside else self._other_names(owner, loop, bound):
                 yield from self._grown_in_loop(grown, loop)
         elif word in self.words["written"] and opened_outside(owner, bound, loop) and not self._is_imported(owner):
-            yield Use(node, "written")
+            if not shows_progress(node, bound, loop):
+                yield Use(node, "written")
         elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
             yield Use(node, "numbered")
         elif word == "step" and bound.isdisjoint(names_in(owner)) and self._is_optimizer(node, owner):

@@ -9,6 +9,7 @@ import libcst as cst
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import bare, bound_in, last_word, names_in, nodes
 from torchdet_lint.module.tree import children
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _STEPS = 6
 _SCREEN = ("sys.stdout.", "sys.stderr.")
+# A text that begins by going back to the start of the line, in whatever way it is put together.
+_OVERWRITTEN = lazy(r"""\(*[bfru]*['"]+\\r""")
 # Functions that work something out to be shown.
 _WORKS_OUT = frozenset(
     {"abs", "float", "format", "int", "join", "len", "ljust", "max", "min", "rjust", "round", "str", "time"}
@@ -84,6 +87,20 @@ def opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For | cs
     return bool(chosen) and all(
         isinstance(one, (cst.Name, cst.IfExp)) and opened_outside(one, bound - {node.value}, loop) for one in chosen
     )
+
+
+def shows_progress(write: cst.Call, bound: Collection[str], loop: cst.For | cst.While) -> bool:
+    """Whether `write` writes to the screen what the next round writes over, or what hangs on no element: of what the
+    rounds of `loop` have `bound`, only their number."""
+    if not bare(write.func).startswith(_SCREEN):
+        return False
+    if any(_OVERWRITTEN.match(bare(arg.value)) for arg in write.args):
+        return True
+    number: set[str] = set()
+    if isinstance(loop, cst.For) and isinstance(loop.iter, cst.Call):
+        one = loop.target.elements[0].value if isinstance(loop.target, cst.Tuple) else loop.target
+        number = set(names_in(one)) if last_word(loop.iter.func) in ("enumerate", "range") else number
+    return all((set(names_in(arg)) - number).isdisjoint(bound) for arg in write.args)
 
 
 def counts(node: cst.BaseExpression) -> bool:
@@ -217,7 +234,7 @@ def _made_over(module: Module, node: cst.BaseExpression) -> list[int]:
 
 def _parts_that_count(node: cst.CSTNode, number: str, silent: Collection[str]) -> Sequence[cst.CSTNode]:
     """The children of `node` in which `number` would decide more than what is shown and when."""
-    if isinstance(node, cst.Call) and last_word(node.func) in silent:
+    if isinstance(node, cst.Call) and (last_word(node.func) in silent or bare(node.func).startswith(_SCREEN)):
         return ()
     if isinstance(node, (cst.If, cst.While)):
         return (node.body,) if node.orelse is None else (node.body, node.orelse)
