@@ -14,7 +14,7 @@ from torchdet_lint.dataflow.uses import Use
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
@@ -164,7 +164,7 @@ class Variables(Collecting):
 
     def attribute_uses(self, target: cst.Attribute) -> Iterator[Use]:
         """The uses of an attribute in the methods of its class, of those that it derives from and of those that derive
-        from it; none after it is sorted in place anywhere."""
+        from it; where it is sorted in place anywhere, those before that in the function that assigns it."""
         class_ = self.module.enclosing_class(target)
         if class_ is None:
             yield Use(target, "stored")
@@ -175,17 +175,21 @@ class Variables(Collecting):
     def field_uses(self, class_: Class, word: str, target: cst.Attribute | None = None) -> Iterator[Use]:
         """The same of the attribute `word` of `class_`, which is assigned at `target`."""
         found: list[Use] = []
+        near: list[tuple[cst.Attribute, list[Use]]] = []
         family = [*self.edges.ancestors(self.module, class_), *self.edges.derived(class_)]
         for module, relative in family:
             other = self.beside(module)
             for attribute in other.reads_in_class(relative, word):
                 if attribute is not target:
-                    found += [use._replace(module=use.module or module) for use in other.of(attribute)]
-        if target is not None and any(
-            use.kind == "sorted" and self._stays_sorted(use.node, target, use.module) for use in found
-        ):
-            yield Use(target, "sorted")
-            return
+                    uses = [use._replace(module=use.module or module) for use in other.of(attribute)]
+                    found += uses
+                    near += [(attribute, uses)] if module is self.module else []
+        if target is not None:
+            sorts = [use for use in found if use.kind == "sorted" and self._stays_sorted(use.node, target, use.module)]
+            if sorts:
+                yield from self._before(sorts[0], target, near)
+                yield Use(target, "sorted")
+                return
         if target is not None and not self.trail.is_set and all(use.kind == "measured" for use in found):
             found += self._uses_in_heirs(class_, word, target)
         if not found or self.trail.is_set:
@@ -204,6 +208,19 @@ class Variables(Collecting):
                 )
             )
             yield Use(target, "kept" if open_ else "stored")
+
+    def _before(
+        self, sort: Use, target: cst.Attribute, near: Sequence[tuple[cst.Attribute, list[Use]]]
+    ) -> Iterator[Use]:
+        """The uses of those reads of an attribute that stand, in one function, between `target` and `sort`."""
+        module = self.module
+        function = module.enclosing_function(target)
+        if sort.module is not module or module.enclosing_function(sort.node) is not function:
+            return
+        first, last = module.order_of(target), module.order_of(sort.node)
+        for attribute, uses in near:
+            if module.enclosing_function(attribute) is function and first < module.order_of(attribute) < last:
+                yield from uses
 
     def _uses_in_heirs(self, class_: Class, word: str, target: cst.Attribute) -> Iterator[Use]:
         """The uses of the attribute in the classes of other files that derive from `class_`; none of those of one that
