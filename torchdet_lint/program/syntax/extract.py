@@ -528,7 +528,7 @@ class Extractor(Expressions):
                 isinstance(node.target, ast.Attribute) and node.target.attr == "grad"
             ):
                 self.add("update", node, branch, ("grad",))
-            elif any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in walk(node.value)):
+            elif any(map(functools.partial(_is_gradient_of, node.target), walk(node.value))):
                 self.add("update", node, branch, ("step",))
         elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
             if isinstance(node, ast.Assert) and (needed := fails_without(node)) is not None:
@@ -554,6 +554,11 @@ class Extractor(Expressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.assignment(element, element, branch)
+
+
+def _is_gradient_of(target: ast.expr, node: ast.AST) -> bool:
+    """Whether `node` is `target.grad`: what is made of another gradient, a norm or a sum of squares, is no step."""
+    return isinstance(node, ast.Attribute) and node.attr == "grad" and ast.unparse(node.value) == ast.unparse(target)
 
 
 def _may_be_own(name: str) -> bool:
