@@ -15,7 +15,7 @@ from torchdet_lint import api
 from torchdet_lint.catalogue import loading
 from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
 from torchdet_lint.fixes.edits import Editor
-from torchdet_lint.fixes.imports import Imports
+from torchdet_lint.fixes.imports.placing import Imports
 from torchdet_lint.fixes.layout import Layout
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.modules import ModuleMap
@@ -319,7 +319,7 @@ IMPORTS = [
     ),
     pytest.param(
         "import numpy as np\n\n\ndef g(np):\n    f()\n",
-        "import numpy as np\nimport numpy\n\n\ndef g(np):\n    numpy.random.seed(0)\n    f()\n",
+        "import numpy\nimport numpy as np\n\n\ndef g(np):\n    numpy.random.seed(0)\n    f()\n",
         id="shadowed",
     ),
 ]
@@ -406,6 +406,60 @@ def test_import_of_a_name(library):
         f()
         """
     )
+
+
+LONG = ", ".join(f"a_long_name_{number}" for number in range(1, 6))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "tidy"),
+    [
+        ("from p import make", "from p import make, set_seed", True),
+        ("from p import NAME, Net, train  # noqa", "from p import NAME, Net, set_seed, train  # noqa", True),
+        ("from p import train, Net", "from p import train, Net, set_seed", False),
+        ("from p import (make, train)", "from p import (make, set_seed, train)", False),
+        ("from p import (make,)", "from p import (make, set_seed,)", False),
+        ("from p import make, \\\n    train", "from p import make, \\\n    set_seed, train", False),
+        ("from p import (\n    make,\n    train,\n)", "from p import (\n    make,\n    set_seed,\n    train,\n)", True),
+        ("from p import (\n    train,\n)", "from p import (\n    set_seed,\n    train,\n)", True),
+        ("from p import (\n    make,  # a\n)", "from p import (\n    make,  # a\n    set_seed,\n)", True),
+        ("from p import (\n    make  # a\n)", "from p import (\n    make,  # a\n    set_seed\n)", False),
+        ("from p import (\n    make,\n    # b\n    train,\n)",
+         "from p import (\n    make,\n    set_seed,\n    # b\n    train,\n)", True),
+        ("from p import (make,\n               train)",
+         "from p import (make,\n               set_seed,\n               train)", False),
+        ("from p import (train,\n               zip_up)",
+         "from p import (set_seed,\n               train,\n               zip_up)", False),
+        ("from p import (\n    make, net,\n    train)", "from p import (\n    make, net,\n    set_seed, train)", False),
+        ("from p import (\n    make\n    , train\n)", "from p import (\n    make\n    , set_seed, train\n)", False),
+        (f"from p import {LONG}",
+         f"from p import (\n    {LONG.replace(', ', f',{chr(10)}    ')},\n    set_seed,\n)", True),
+        (f"from p import {LONG}  # noqa",
+         f"from p import (  # noqa\n    {LONG.replace(', ', f',{chr(10)}    ')},\n    set_seed,\n)", True),
+        (f"from p import (\n    {LONG}, b)", f"from p import (\n    {LONG}, b,\n    set_seed)", False),
+        ("from p import make as m", "from p import make as m\nfrom p import set_seed", True),
+        ("from p import *", "from p import *\nfrom p import set_seed", False),
+        ("from p import make\nfrom p import train",
+         "from p import make\nfrom p import set_seed\nfrom p import train", False),
+        ("from p import zoo as z", "from p import set_seed\nfrom p import zoo as z", True),
+        ("from p import make; import q", "from p import make; import q\nfrom p import set_seed", False),
+        ("from .p import make", "from p import set_seed\n\nfrom .p import make", False),
+    ],
+)  # fmt: skip
+def test_name_goes_to_those_that_the_file_takes_of_the_module_already(before, after, tidy, library, tmp_path):
+    def ask(call):
+        return NeedImport("p:set_seed"), InsertBefore(call.node, "{set_seed}({seed})")
+
+    tail = "def f():\n    pass\n\n\nf()\n"
+    text = fixing.fixed(f"{before}\n\n\n{tail}", library, "f", ask)
+    assert text == f"{after}\n\n\n{tail[:-4]}set_seed(0)\nf()\n"
+    if tidy:
+        path = tmp_path / "main.py"
+        for content in (f"{before}\n\n\n{tail}", text):
+            path.write_text(content)
+            command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "I", "--no-cache", str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stdout
 
 
 def test_seeds_stand_below_the_names_of_the_module(library):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.fixes.edits import Editor, Refusal
-from torchdet_lint.fixes.imports import Imports
+from torchdet_lint.fixes.imports.placing import Imports
 from torchdet_lint.fixes.layout import leaves
 from torchdet_lint.module.names import dotted
 from torchdet_lint.regex import lazy

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.fixes.imports.joining import joined
 from torchdet_lint.fixes.layout import leaves
 from torchdet_lint.fixes.patch import import_key
 from torchdet_lint.regex import lazy
@@ -39,6 +40,8 @@ class Imports:
 
     def placed(self, statement: str, limit: int | None) -> Edit:
         """The edit that adds the import `statement`, above row `limit` where there is one."""
+        if (edit := joined(self.editor, statement, limit)) is not None:
+            return edit
         run = self._block(statement, limit)
         if not run or (limit is not None and run[-1].last >= limit):
             held = len(run) if limit is None else bisect.bisect_left(run, limit, key=_last)
@@ -94,7 +97,13 @@ class Imports:
             group = self._group(alike)
             order = _order([key for _, key in keyed]) or _order([key for _, key in group])
             if order is not None:
-                later = [top for top, key in group if order(key) > order(mine)]
+                # Of one module: by the name, where each has a line of its own.
+                text = statement.lower()
+                later = [
+                    top
+                    for top, key in group
+                    if order(key) > order(mine) or (key == mine and self._import_text(top).lower() > text)
+                ]
                 if later:
                     return self._above(later[0], first=later[0] is group[0][0], statement=statement)
                 return self.editor.lines_after(group[-1][0].last, f"{statement}\n")
