@@ -91,7 +91,7 @@ class NeedHelper(NamedTuple):
     text, and below which they may stand and take the same seed; or, of a program that parses a seed which nothing is
     given, the call that leads there, `parsed`, in the file `options`. `joined` says that several processes run the
     program, none of which seeds anything; `files` are the others that it reaches. `unlike` says that the program's seed
-    is another value than `seed`, or may be.
+    is another value than `seed`, or may be. `below` is a node of the top-level statement that gives `seed` its value.
     """
 
     name: str
@@ -106,6 +106,7 @@ class NeedHelper(NamedTuple):
     joined: bool = False
     files: tuple[str, ...] = ()
     unlike: bool = False
+    below: Any = None
 
 
 class NeedFunction(NamedTuple):

@@ -142,6 +142,13 @@ class Reporter:
             seed = seeds.below_arguments(node, option, values)
             seed = seeds.unlike(seed, change.libraries, elsewhere) if seed else ""
             change = change._replace(beside=node if seed else None, seed=seed, unlike=change.unlike and not seed)
+        if not change.seed and option is None and seeds.values.kept:
+            change = change._replace(unlike=True)
+            kept = seeds.kept_above(change.before)
+            if kept is not None:
+                seed = seeds.unlike(seeds.text_of(kept), change.libraries, elsewhere)
+                below = module.places.node_at(kept.statement.lineno) if change.before is not None else None
+                change = change._replace(seed=seed, below=below, unlike=False)
         return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, elsewhere))
 
     def _is_unsafe(self, change: Change) -> bool:

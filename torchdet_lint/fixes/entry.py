@@ -50,9 +50,9 @@ def enter_seeds(draft: Draft, need: NeedHelper) -> None:
     seed = need.seed or "{seed}"
     function = _seed_function(draft, frozenset(libraries), need) or _project_function(draft, need.function)
     if function:
-        enter(draft, [("", f"{function}({seed})")], need.before)
+        enter(draft, [("", f"{function}({seed})")], need.before, need.below)
     else:
-        enter(draft, _seed_lines(libraries, seed), need.before)
+        enter(draft, _seed_lines(libraries, seed), need.before, need.below)
 
 
 def _seed_lines(libraries: Sequence[str], seed: str) -> list[tuple[str, str]]:
@@ -181,12 +181,23 @@ def _seeded_by(draft: Draft, function: cst.FunctionDef) -> frozenset[str]:
     return frozenset(found)
 
 
-def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNode | None = None) -> None:
-    """Insert statements where the program begins, or above the top-level statement that holds `before`."""
+def enter(
+    draft: Draft,
+    statements: Sequence[tuple[str, str]],
+    before: cst.CSTNode | None = None,
+    below: cst.CSTNode | None = None,
+) -> None:
+    """Insert statements where the program begins, or above the top-level statement that holds `before`, and below that
+    which holds `below`."""
     statements = _present(draft, statements)
     if before is not None:
         row = draft.module.span(before)[0].row
-        _enter_below(draft, draft.layout.below_imports(row, _import_row(draft, row, statements)), statements)
+        imports = draft.layout.below_imports(row, _import_row(draft, row, statements))
+        held = draft.layout.top_row(draft.module.span(below)[0].row) if below is not None else None
+        if held is not None and held.last > imports:
+            _enter_below(draft, held.last, statements, defined=held.kind == "definition")
+        else:
+            _enter_below(draft, imports, statements)
         return
     guard = draft.layout.guard
     if guard is not None and (guard.first <= draft.row or draft.in_function()):
@@ -224,14 +235,15 @@ def _present(draft: Draft, statements: Sequence[tuple[str, str]]) -> list[tuple[
     return found
 
 
-def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> None:
+def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]], *, defined: bool = False) -> None:
+    """Insert statements after `row`, which ends a definition if it is `defined`."""
     content = _written(draft, _unshown(draft, row, statements), row + 1)
     if row == 0:
         # Where no import stands above, a definition or a statement of another kind follows.
         apart = "\n" if draft.layout.lines and draft.layout.lines[0].strip() else ""
         draft.file_edits.append(draft.editor.lines_before(1, content + apart))
     else:
-        draft.define(row, "\n" + content, 1)
+        draft.define(row, ("\n\n" if defined else "\n") + content, 1)
 
 
 def _unshown(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:

@@ -14,8 +14,17 @@ import libcst as cst
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.elsewhere import Elsewhere
 from torchdet_lint.dataflow.seeding.later_seeds import LaterSeeds
-from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, as_member, namespaces, root_of, start_of
-from torchdet_lint.dataflow.seeding.seed_values import SeedValues
+from torchdet_lint.dataflow.seeding.ordered import (
+    Seeding,
+    Seedings,
+    Stores,
+    as_member,
+    end_of,
+    namespaces,
+    root_of,
+    start_of,
+)
+from torchdet_lint.dataflow.seeding.seed_values import REPEATABLE_CALLS, SeedValues
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedHelper, NeedImport
 from torchdet_lint.prefilter.main_guard import is_main_guard
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.tables.conventions import Conventions
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
+    from torchdet_lint.dataflow.seeding.kept_seeds import Kept
     from torchdet_lint.dataflow.seeding.ordered import Ordered
     from torchdet_lint.dataflow.seeding.seed_values import Option
     from torchdet_lint.finding import Applicability, Change
@@ -48,8 +58,6 @@ _LONGEST_SEED = 80
 _SEEDS_END = 2**32
 # An expression of these has the same value in the next statement.
 _REPEATABLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
-# These give the same again too.
-_REPEATABLE_CALLS = ("int", "os.environ.get", "os.getenv")
 _DEEP = 3
 # So many seedings on either side of a place are looked at for one whose seed it can read.
 _NEAREST = 20
@@ -258,7 +266,7 @@ class ProgramSeeds:
                 text = str(seeding.value.value)
                 if self.values.suits(seeding, takes):
                     return made(text, seeding.libraries)
-        option = self._parsed_option(chain)
+        option = self._parsed_option(chain) or self._kept_seed(chain)
         return made(option, frozenset()) if option else None
 
     def _parsed_option(self, chain: Sequence[Site]) -> str:
@@ -276,6 +284,32 @@ class ProgramSeeds:
                     if text:
                         return text
         return ""
+
+    def _kept_seed(self, chain: Sequence[Site]) -> str:
+        """The seed that the file keeps at top level, as the place to which `chain` leads can read it; empty where there
+        is none."""
+        place = chain[0]
+        for one in self.values.kept[:_NEAREST] if self.values.option is None else ():
+            root = root_of(one.value)
+            # A function around the place is called below the statement, where that runs.
+            inside = place.function is not None or end_of(one.statement) < start_of(place.node)
+            if inside and root is not None and not self._bound_inside(place, root):
+                return self._quoted(ast.unparse(one.value))
+        return ""
+
+    def kept_above(self, before: cst.CSTNode | None) -> Kept | None:
+        """The first seed that the file keeps at top level above the statement `before` there, or above its main guard;
+        None where there is none."""
+        if before is not None:
+            row = self.module.span(before)[0].row
+        else:
+            body = self.chains.tree.body if self.chains.tree is not None else ()
+            row = next((one.lineno for one in body if is_main_guard(one)), 0)
+        return next((one for one in self.values.kept if end_of(one.statement)[0] < row), None)
+
+    def text_of(self, kept: Kept) -> str:
+        """What reads a seed that the file keeps, as the file would write it."""
+        return self._quoted(ast.unparse(kept.value))
 
     @functools.cached_property
     def _elsewhere(self) -> bool:
@@ -555,8 +589,8 @@ class ProgramSeeds:
 
     def _quoted(self, text: str) -> str:
         """An expression of the file, in the quotes that the file has there."""
-        other = text.replace("'", '"')
-        return other if text not in self.module.text and other in self.module.text else text
+        other, file = text.replace("'", '"'), self.module.text
+        return other if text not in file and (other in file or file.count('"') > file.count("'")) else text
 
     def _perhaps(self, call: ast.Call, unless: str = "") -> bool:
         """Whether `call` runs on some condition other than the main guard, and than one that speaks of `unless`."""
@@ -669,7 +703,7 @@ def _number_at(text: str, place: int) -> int:
 
 def _is_repeatable(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
-        return not node.keywords and ast.unparse(node.func) in _REPEATABLE_CALLS
+        return not node.keywords and ast.unparse(node.func) in REPEATABLE_CALLS
     return isinstance(node, _REPEATABLE)
 
 

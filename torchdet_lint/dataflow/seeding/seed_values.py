@@ -7,6 +7,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.dataflow.seeding.kept_seeds import SEED, KeptSeeds, key_of, used_as_seeds
 from torchdet_lint.dataflow.seeding.ordered import as_member
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import walk
@@ -15,6 +16,7 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torchdet_lint.dataflow.seeding.kept_seeds import Kept
     from torchdet_lint.dataflow.seeding.ordered import Seeding
 
 # NumPy's generators take no seed outside of this; torch takes negative ones too, and `random` text.
@@ -29,10 +31,8 @@ _TEXT = lazy(r"\b(?:environ|getenv|argv|input)\b")
 # `argparse`, and what decorates a function for `click`, which hands it over as an argument.
 _SEVERAL = ("parse_known_args", "parse_known_intermixed_args", "parse_args_into_dataclasses")
 _ADDING = ("add_argument", "option")
-_SEED = lazy(
-    r"(?:(?:base|exp|experiment|global|init|main|manual|master|np|numpy|rand|random|rng|run|torch)_?)?seed(?:s|_?value)?"
-    r"|rand(?:om)?_?state"
-)
+# These give the same again, where they are called twice.
+REPEATABLE_CALLS = ("int", "os.environ.get", "os.getenv")
 
 
 class Option(NamedTuple):
@@ -64,30 +64,47 @@ class SeedValues:
             return value is not None
         if library != "python" and "numpy" not in seeding.libraries:
             return False
-        return self._may_be_number(_key(value))
+        return self._may_be_number(key_of(value))
 
     def may_be_negative(self, seeding: Seeding) -> bool:
         """Whether what torch is seeded with is a whole number, as far as anybody sees; NumPy refuses a negative one."""
         value = seeding.value
         if value is None or "torch" not in seeding.libraries or _TEXT.search(ast.unparse(value)) is not None:
             return False
-        return self._may_be_number(_key(value))
+        return self._may_be_number(key_of(value))
 
     @functools.cached_property
     def option(self) -> Option | None:
-        """The first option of the file that is called a seed. What parses it is in sight where the file parses once."""
+        """The option of the file that it uses as a seed, else the first that is called one. What parses it is in sight
+        where the file parses once."""
         methods = self._methods
         parsers = [name for _, name in methods if name.startswith("parse_")]
         divided = any(name == "add_subparsers" for _, name in methods)
+        used = used_as_seeds(self.tree)
+        found: Option | None = None
         for call in (call for call, name in methods if name in _ADDING):
             name, default = _option(call)
-            if any(_SEED.fullmatch(known.lower()) for known in (name, *_flags(call))):
+            seeds = f".{name}" in used
+            called = any(SEED.fullmatch(known.lower()) for known in (name, *_flags(call)))
+            if (called and (found is None or seeds)) or (seeds and self._is_natural(default, 0)):
                 given = {one.arg for one in call.keywords}
                 kept = not given.isdisjoint(("default", "required")) and "nargs" not in given
                 alone = not name.endswith("seeds")
                 suits = alone and len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
-                return Option(name, suits)
-        return None
+                found = Option(name, suits)
+                if called and seeds:
+                    break
+        return found
+
+    @functools.cached_property
+    def kept(self) -> list[Kept]:
+        """The seeds that the file keeps at top level, those first that it uses as seeds."""
+        return KeptSeeds(self.tree, self._is_written).all if self.tree is not None else []
+
+    def _is_written(self, value: ast.expr | None) -> bool:
+        """Whether `value` is evidently a whole number that every library takes, the same in every run of a command."""
+        calls = (one for one in walk(value) if isinstance(one, ast.Call)) if value is not None else ()
+        return self._is_natural(value, 0) and all(ast.unparse(one.func) in REPEATABLE_CALLS for one in calls)
 
     @functools.cached_property
     def names_at_run_time(self) -> bool:
@@ -153,9 +170,9 @@ class SeedValues:
             if ast.unparse(value.func) in _PICKED and value.args and not value.keywords:
                 return all(ast.unparse(one) in _ENDS or self._is_natural(one, 0) for one in value.args)
             return isinstance(value.func, ast.Name) and value.func.id == "int"
-        if depth > 0 and self._only_natural(_key(value), depth - 1):
+        if depth > 0 and self._only_natural(key_of(value), depth - 1):
             return True
-        told = self._is_natural_elsewhere if value is not None and _key(value) not in self._names else None
+        told = self._is_natural_elsewhere if value is not None and key_of(value) not in self._names else None
         return depth > 0 and told is not None and value is not None and told(value)
 
     def is_constant(self, name: str) -> bool:
@@ -195,17 +212,8 @@ class SeedValues:
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.setdefault(node.id, []).append(known.get(node))
             elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
-                found.setdefault(_key(as_member(node)), []).append(known.get(node))
+                found.setdefault(key_of(as_member(node)), []).append(known.get(node))
         return found
-
-
-def _key(value: ast.expr | None) -> str:
-    """What a name, or an attribute or entry of whatever object, is known by; empty for another expression."""
-    if isinstance(value, ast.Name):
-        return value.id
-    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
-        return f"[{value.slice.value!r}]"
-    return f".{value.attr}" if isinstance(value, ast.Attribute) else ""
 
 
 def _is_no_number(value: ast.expr | None) -> bool:
