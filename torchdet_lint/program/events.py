@@ -81,19 +81,20 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One thing that a body does.
 
-    `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the variable
-    `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the program fails
-    without: `needed`), `update` (`p.grad += …`), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for
-    somebody: `serves`), `read` (an attribute `names` of what may be an object of the project, not called), `iterate` (a
-    loader that a call of `names` with these arguments makes is iterated). Rows count from 1, columns from 0 in bytes,
-    as `ast` has them; `statement` is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n`
-    exclude each other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with
-    …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or
-    make colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
+    `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the
+    variable `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the
+    program fails without: `needed`), `update` (`p.grad += …`: `grad`; `p -= p.grad`: `step`, and how the gradient
+    came), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an
+    attribute `names` of what may be an object of the project, not called), `iterate` (a loader that a call of
+    `names` with these arguments makes is iterated). Rows count from 1, columns from 0 in bytes, as `ast` has them;
+    `statement` is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each
+    other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`,
+    `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or make
+    colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
     parameters are counted, `frozen` ones a module that gets no gradient, `unapplied` ones a model of which only the
-    weights are read; what a `composed` call hands on by `**` is put together in the file; the result of a `bare` call
-    is used for nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`, or is
-    compared. A layer that is `kept` is so under that name, of which the file reads only weights.
+    weights are read; what a `composed` call hands on by `**` is put together in the file; the result of a `bare`
+    call is used for nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`, or
+    is compared. A layer that is `kept` is so under that name, of which the file reads only weights.
     """
 
     kind: str

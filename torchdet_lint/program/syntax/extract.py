@@ -21,6 +21,7 @@ from torchdet_lint.program.syntax.conditions import (
     tested,
     workers_asked,
 )
+from torchdet_lint.program.syntax.descent import may_step, steps
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
@@ -96,6 +97,7 @@ class Extractor(Expressions):
         if _READS.search(text) is not None:
             self.unread |= self._unread(unapplied(body))
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
+        self.steps = steps(body) if may_step(text) else {}
         self.traced = (
             self._unread(traced(body, self._traces_or_applies)) if may_trace or self.inspected else frozenset()
         )
@@ -516,6 +518,8 @@ class Extractor(Expressions):
         named = isinstance(node, (ast.Return, ast.Assign)) and isinstance(value, ast.Lambda)
         if isinstance(value, ast.expr) and not named:
             self.expression(value, branch)
+        if id(node) in self.steps:
+            self.add("update", node, branch, ("step", self.steps[id(node)]))
         if isinstance(node, ast.Return) and node.value is not None:
             self.returns.append(node.value)
         elif isinstance(node, ast.Assign):
@@ -528,8 +532,6 @@ class Extractor(Expressions):
                 isinstance(node.target, ast.Attribute) and node.target.attr == "grad"
             ):
                 self.add("update", node, branch, ("grad",))
-            elif any(map(functools.partial(_is_gradient_of, node.target), walk(node.value))):
-                self.add("update", node, branch, ("step",))
         elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
             if isinstance(node, ast.Assert) and (needed := fails_without(node)) is not None:
                 self.need(needed, branch)
@@ -554,11 +556,6 @@ class Extractor(Expressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.assignment(element, element, branch)
-
-
-def _is_gradient_of(target: ast.expr, node: ast.AST) -> bool:
-    """Whether `node` is `target.grad`: what is made of another gradient, a norm or a sum of squares, is no step."""
-    return isinstance(node, ast.Attribute) and node.attr == "grad" and ast.unparse(node.value) == ast.unparse(target)
 
 
 def _may_be_own(name: str) -> bool:

@@ -8,6 +8,7 @@ import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
 from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.syntax.descent import RETURNED
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.fitting import fitting
@@ -145,9 +146,12 @@ class Transfer(Recorder):
         self.add("flag", channel=event.names[0])
 
     def on_update(self, event: Event) -> None:
-        """A gradient is updated in place."""
-        if event.names == ("step",):
+        """A gradient is updated in place, or a tensor by its gradient."""
+        if event.names[0] == "step":
             self.add("flag", "step", "locked" if event.locked else "steps")
+            if RETURNED in event.names:
+                self.add("flag", channel="backward")
+                self.add("flag", channel="trains")
         else:
             self.add("flag", channel="update" if not event.locked else "locked")
 
