@@ -154,6 +154,12 @@ SAME = {
             "torch.zeros(3).to(x).index_put_((index,), fixed[:4], accumulate=True)",
         ),
     ],
+    "torch.bincount(integer weights)": [
+        (
+            "torch.bincount(index, unique)",
+            "torch.zeros(3, dtype=torch.float64).index_put_((index,), unique.double(), accumulate=True)",
+        ),
+    ],
 }
 # Another op, that computes something else, or a switch: the words of the advice that torch must know.
 NAMED = {

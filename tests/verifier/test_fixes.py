@@ -81,6 +81,7 @@ def test_every_op_of_the_tables_is_one_of_torch_and_of_the_catalogue():
         ("torch.zeros(3).index_put_((i,), torch.ones(2), accumulate=True)", "torch.Tensor.index_put_(accumulate=True)"),
         ("torch.bincount(i)", "torch.bincount(no weights)"),
         ("torch.bincount(i, torch.ones(2))", "torch.bincount"),
+        ("torch.bincount(i, i)", "torch.bincount(integer weights)"),
         ("torch.median(torch.rand(3, 3), 0)", "torch.median(dim=...)"),
         ("torch.median(torch.rand(3, 3))", ""),
         ("torch.multinomial(torch.ones(3), 5, True)", "torch.multinomial"),

@@ -45,8 +45,8 @@ class Rewrite(Table, frozen=True, kw_only=True):
     the tensor that the op works on, `{function}` and `{*}` for what is called and all that is passed, `{torch}` for the
     module. An argument that `content` does not use may not be passed, unless `when` says what it is. In its place
     `arguments` gives single arguments another value. `names` are the last names of the spellings that it is for (none:
-    all), `since` the first release of torch in which it helps; `floating` and `integer` name arguments that must not
-    evidently be of the other kind of type; with `statement` the result must be of no use to anybody.
+    all), `since` the first release of torch in which it helps; with `statement` nobody may use the
+    result.
     """
 
     content: str = ""
@@ -54,8 +54,6 @@ class Rewrite(Table, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     when: tuple[Condition, ...] = ()
     since: str = "1.7"
-    floating: tuple[str, ...] = ()
-    integer: tuple[str, ...] = ()
     statement: bool = False
     dense: bool = False
 

@@ -37,6 +37,8 @@ INFERRED = frozenset(
         "overlapping",
         "side-by-side",
         "from",
+        "integer",
+        "not-integer",
         "not-floating",
     }
 )
@@ -185,6 +187,8 @@ class Conditions:
             return inferred.what != "other" or bool(inferred.items or inferred.each)
         if condition.test == "not-floating":
             return inferred.dtype != "floating"
+        if condition.test in ("integer", "not-integer"):
+            return (inferred.dtype in ("integer", "bool")) is (condition.test == "integer")
         if condition.test == "from":
             return value is None or self._is_from(value, [str(module) for module in condition.values])
         if value is None:

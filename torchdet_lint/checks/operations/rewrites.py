@@ -79,13 +79,6 @@ class Rewriting:
         # A method whose name ends so is torch's; one called `index_select` may be that of a sparse matrix.
         if self.operation.method and not name.endswith("_") and not self.inference.infer(subject).is_tensor:
             return False
-        types = {key: self.inference.infer(node).dtype for key, node in self.passed.items()}
-        unfit = [
-            *((key, ("integer", "bool")) for key in rewrite.floating),
-            *((key, ("floating",)) for key in rewrite.integer),
-        ]
-        if any(types.get(key) in others for key, others in unfit):
-            return False
         takes = {"self", *self.operation.spelling.parameters, *self.operation.spelling.forward}
         return all(
             condition.argument in takes and self.holds(condition) and self._in_sight(condition)

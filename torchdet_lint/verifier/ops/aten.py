@@ -99,7 +99,7 @@ def by_arguments(name: str, overload: str, values: Mapping[str, Any]) -> str:
     if name in ("median", "nanmedian"):
         return "torch.median(dim=...)" if overload.startswith("dim") else ""
     if name == "bincount":
-        return "torch.bincount" if values.get("weights") is not None else "torch.bincount(no weights)"
+        return _bincount(values.get("weights"))
     if name == "histc":
         return "torch.histc" if floating else ""
     if name == "multinomial":
@@ -110,6 +110,13 @@ def by_arguments(name: str, overload: str, values: Mapping[str, Any]) -> str:
         modes = ("torch.nn.EmbeddingBag", "torch.nn.EmbeddingBag", "torch.nn.EmbeddingBag(mode='max')")
         return modes[min(int(values.get("mode", 0)), _MOST_EMBEDDING_BAG_MODES)]
     return ""
+
+
+def _bincount(weights: Any) -> str:
+    """The row for the weights that `bincount` is given, if any."""
+    if weights is None:
+        return "torch.bincount(no weights)"
+    return "torch.bincount" if weights.is_floating_point() else "torch.bincount(integer weights)"
 
 
 def switchable_ops() -> tuple[str, ...]:
