@@ -10,8 +10,8 @@ from torchdet_lint.program.events import MODULE, WRITTEN, Memo
 from torchdet_lint.program.launch_configs import Configs, part_at
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.training.untrained import applies
 from torchdet_lint.program.syntax.unbound import is_part
-from torchdet_lint.program.syntax.untrained import applies
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines

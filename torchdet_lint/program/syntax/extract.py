@@ -21,7 +21,6 @@ from torchdet_lint.program.syntax.conditions import (
     tested,
     workers_asked,
 )
-from torchdet_lint.program.syntax.descent import may_step, steps
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
@@ -37,8 +36,8 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_evaluation,
     names_a_device,
 )
-from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
-from torchdet_lint.program.syntax.untrained import (
+from torchdet_lint.program.syntax.training.descent import may_step, steps
+from torchdet_lint.program.syntax.training.untrained import (
     applies,
     frozen,
     inspected,
@@ -48,6 +47,7 @@ from torchdet_lint.program.syntax.untrained import (
     unapplied,
     uses_weight,
 )
+from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:

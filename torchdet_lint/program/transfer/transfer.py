@@ -8,8 +8,8 @@ import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
 from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
-from torchdet_lint.program.syntax.descent import RETURNED
 from torchdet_lint.program.syntax.shapes import FACTORIES
+from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed

@@ -1,0 +1,1 @@
+"""The statements of a function -> the steps that it takes itself, and what it makes that is not trained."""
