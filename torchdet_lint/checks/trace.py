@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -74,6 +75,35 @@ def assigned(module: Module, value: Value) -> list[Value]:
     if found and isinstance(node, cst.Subscript) and all(_may_not_run(module, one, value) for one in written):
         found += _displayed(module, node, value)
     return found
+
+
+def kept_by_objects(module: Module, value: Value) -> list[Value]:
+    """What an entry was made with, or an attribute was given in another function, where nothing here gives it one."""
+    if isinstance(value.node, cst.Subscript) and member(value.node):
+        return _displayed(module, value.node, value)
+    return _kept_elsewhere(module, value)
+
+
+def _kept_elsewhere(module: Module, value: Value) -> list[Value]:
+    """What other functions give an attribute of the object that a function is given, where both call it the same:
+    `args.seed = 7`."""
+    node = value.node
+    if not (isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name)):
+        return []
+    home = value.scope.home(node.value.value)
+    if home is None or any(one.kind != "parameter" for one in home.bindings[node.value.value]):
+        return []
+    written = re.compile(rf"\.{node.attr.value}\s*=(?!=)")
+    if written.search(module.text) is None:
+        return []
+    module.load_where(lambda text: written.search(text) is not None)
+    return [
+        one.value
+        for one in module.assignments_called(node.attr.value)
+        if isinstance(one.target, cst.Attribute)
+        and isinstance(owner := one.target.value, cst.Name)
+        and owner.value == node.value.value != "self"
+    ]
 
 
 def _may_not_run(module: Module, assignment: Assignment, value: Value) -> bool:

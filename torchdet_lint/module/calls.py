@@ -309,6 +309,13 @@ class Calls:
             if names.member(node) == target:
                 yield Assignment(statement, node, Value(self.values, value, scope, order), scope, order, ())
 
+    def assignments_called(self, attribute: str) -> Iterator[Assignment]:
+        """Assignments to an attribute of this name, of whatever object: `args.seed`, `options.seed`."""
+        self.loading.wake()
+        for statement, node, value, scope, order in list(self.facts.assigned.get(attribute, ())):
+            if isinstance(node, cst.Attribute):
+                yield Assignment(statement, node, Value(self.values, value, scope, order), scope, order, ())
+
     def assignments_to(self, *wanted: str) -> Iterator[Assignment]:
         """Assignments whose target is any of the qualified attribute names, `setattr` with a literal name included, and
         with one that goes through the constants of a loop."""

@@ -152,6 +152,7 @@ class Module:
         self.method_calls = calls.method_calls
         self.assignments_to = calls.assignments_to
         self.assignments_written = calls.assignments_written
+        self.assignments_called = calls.assignments_called
         self.assignments_in = calls.assignments_in
         self.holds = calls.holds
         self.meets = calls.meets

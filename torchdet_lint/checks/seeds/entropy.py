@@ -12,7 +12,7 @@ from torchdet_lint.checks.seeds.fresh_defaults import FreshDefaults
 from torchdet_lint.checks.seeds.spared import Spared, asks_for_none
 from torchdet_lint.checks.seeds.unread import imports_only_for
 from torchdet_lint.checks.seeds.uses import Uses
-from torchdet_lint.checks.trace import assigned, inside
+from torchdet_lint.checks.trace import assigned, inside, kept_by_objects
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import ELSEWHERE, NeedImport, RelatedNode, Replace, SetArgument, Violation
@@ -364,7 +364,9 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                         kept = place or uses.shared(there, node)
                         queue += [_Step(found[0], found[0].value(one), leaves, kept) for one in returned(found[1])]
             elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
-                bound = assigned(there, there.value_at(node, value.scope, value.order))
+                bound = assigned(there, here := there.value_at(node, value.scope, value.order)) or kept_by_objects(
+                    there, here
+                )
                 queue += [
                     _Step(there, one, left_by, place or uses.shared(there, node))
                     for one in bound
