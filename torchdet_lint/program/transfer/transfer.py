@@ -275,9 +275,12 @@ class Transfer(Recorder):
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
             self.event = msgspec.structs.replace(outer, ungraded=True)
+        at = len(self.found)
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
         self.event = outer
         self.passed(referent, event, dict(given))
+        # Where in the function it seeds by what it was handed is not known; most do so before they draw.
+        self.found[at:] = sorted(self.found[at:], key=lambda step: step.kind != "seed")
 
     def passed(self, referent: Referent, event: Event, given: Mapping[str, Any]) -> None:
         """Functions and objects that are handed to a function which calls them; `given` are the constants it gets."""
