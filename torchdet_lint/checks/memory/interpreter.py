@@ -76,7 +76,12 @@ class Reads(Calls):
             for element in target.elements:
                 self.bind(element.value, some_part(refs), state)
         elif isinstance(target, cst.Subscript):
-            self.read(refs, target, state) if self.value(target.value, state) else self.escape(refs, state)
+            within = {ref.buffer for ref in self.value(target.value, state)}
+            if not within:
+                self.escape(refs, state)
+            elif any(ref.buffer not in within for ref in refs):
+                # An element that goes to another place of its own buffer has reached nothing yet.
+                self.read(refs, target, state)
             self.indices(target, state)
             self.write(self.subscripts.viewed(self.value(target.value, state), target), state)
         else:
