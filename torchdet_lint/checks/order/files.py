@@ -153,13 +153,14 @@ def _is_path(module: Module, call: Call) -> bool:
     """`iterdir` and `rglob` are pathlib's alone; `glob` also belongs to fsspec and its like, which sort."""
     assert call.receiver is not None
     files = module.library.facts.orders.files
+    if _names(module, call, _first_of_path(module, call, call.receiver)) & files["archives"]:
+        return False
     if call.attribute in files["own-methods"]:
         return True
     receiver = call.receiver
     if isinstance(receiver, cst.BinaryOperation) and isinstance(receiver.operator, cst.Divide):
         return True
-    names = {name.partition("()")[0] for name in module.resolve(receiver, call.scope, call.order)}
-    if names & files["paths"]:
+    if _names(module, call, receiver) & files["paths"]:
         return True
     if isinstance(receiver, cst.Name) and "Path" in parameter_annotation(module, receiver):
         return True
@@ -167,6 +168,20 @@ def _is_path(module: Module, call: Call) -> bool:
     if value is not None and value.node is not receiver and isinstance(value.node, cst.BinaryOperation):
         return isinstance(value.node.operator, cst.Divide)
     return module.library.facts.orders.endings["paths"].search(last_word(receiver)) is not None
+
+
+def _names(module: Module, call: Call, path: cst.BaseExpression) -> set[str]:
+    """The names of the classes that `path`, which `call` lists, may be of."""
+    return {name.partition("()")[0] for name in module.resolve(path, call.scope, call.order)}
+
+
+def _first_of_path(module: Module, call: Call, path: cst.BaseExpression) -> cst.BaseExpression:
+    """`root` of `root / "train" / name`, also where that has a name."""
+    value = module.followed(path, call.scope, call.order)
+    path = value.node if value is not None else path
+    while isinstance(path, cst.BinaryOperation) and isinstance(path.operator, cst.Divide):
+        path = path.left
+    return path
 
 
 def _uses(module: Module, call: Call) -> list[Use]:
