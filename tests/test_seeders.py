@@ -160,3 +160,20 @@ def test_name_that_means_something_else_is_left_alone(tmp_path):
 def test_test_modules_are_not_imported(tmp_path):
     text = fixed(tmp_path, {"main.py": MAIN, "test_seeding.py": SEEDER})
     assert "test_seeding" not in text
+
+
+@pytest.mark.parametrize(
+    ("head", "called"),
+    [
+        ("from models import Net\n", False),  # beside it in its folder, and found from there alone
+        ("from tasks.models import Net\n", True),
+        ("from .models import Net\n", True),
+        ("import easydict\n", False),  # which the program does without
+        ("import os\n", True),
+    ],
+)
+def test_function_whose_file_imports_what_the_program_cannot_is_not_called(head, called, tmp_path):
+    files = {"main.py": MAIN, "tasks/seeding.py": head + SEEDER, "tasks/models.py": "class Net: pass\n"}
+    text = fixed(tmp_path, files)
+    assert ("from tasks.seeding import set_seed" in text) == called
+    assert ("    set_seed(0)\n" in text) == called

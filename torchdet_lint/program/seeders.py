@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.skeleton import yields
@@ -23,6 +24,8 @@ _DEFINING = (
     ast.Pass,
 )  # fmt: skip
 _DEFINED = lazy(r"(?m)^def[ \t]+(\w+)")
+# Packages that a program has which is to be seeded.
+_ALWAYS = sys.stdlib_module_names | {"numpy", "torch"}
 _MORE_THAN_SEEDS = ("draw:", "flag:perhaps", "flag:relaxed", "flag:trains", "flag:cuda")
 
 
@@ -82,8 +85,38 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
         if module:
             found.append((not at_hand, file not in imported, module.count("."), module, file, name))
     for _, new, _, module, file, name in sorted(found):
-        if not (new and (project.files.outline(file).guard or _works(project, file, packages))):
+        if not (new and (project.files.outline(file).guard or _works(project, file, packages))) and (
+            not new or _imports_work(project, entry, file)
+        ):
             yield module, file, name
+
+
+def _imports_work(project: Project, entry: str, file: str) -> bool:
+    """Whether what `file` imports is found from `entry` too, as the same files or as packages that `entry` imports: a
+    script in a folder finds those beside it only where it is started itself."""
+    known, _ = _imported_by(project, entry, entry)
+    needed, same = _imported_by(project, entry, file)
+    return same and needed <= known | _ALWAYS
+
+
+def _imported_by(project: Project, entry: str, file: str) -> tuple[set[str], bool]:
+    """The packages out of sight that `file` and the files that it imports import, and whether all their other imports
+    are the same files from `entry`."""
+    locate, packages, same = project.files.locate, set[str](), True
+    stack, seen = [file], {file}
+    while stack:
+        path = stack.pop()
+        for dotted in project.files.outline(path).imports:
+            place = locate(dotted, path)
+            if place is None:
+                packages.add(dotted.partition(".")[0])
+                continue
+            there = place if dotted.startswith(".") else locate(dotted, entry)
+            same = same and there is not None and there.path == place.path
+            if place.path not in seen:
+                seen.add(place.path)
+                stack.append(place.path)
+    return packages, same
 
 
 def _named(project: Project, dotted: str, entry: str) -> set[str]:
