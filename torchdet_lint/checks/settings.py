@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _DISPLAYED = lazy(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
 _TUNED_BY_DEFAULT = lazy(r"""\bdefault\s*=\s*["'](max-autotune[\w-]*)["']""")
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
+# What asks for a setting in other words: who wants convolutions to be timed wants all algorithms.
+_SPEEDS = {"deterministic": ("benchmark",)}
 _SAID_BY_CALLS = "every call in sight gives this value"
 
 
@@ -168,7 +170,7 @@ def _option_asking(module: Module, assignment: Assignment, setting: str) -> str:
     if not given.known and (setting in given.source.lower() or _is_read_once(module, given.node)):
         return given.source
     tests = (" ".join(module.code(test).split()) for test, holds in tests_around(module, assignment.node) if holds)
-    return next((test for test in tests if setting in test), "")
+    return next((test for test in tests if any(word in test for word in (setting, *_SPEEDS.get(setting, ())))), "")
 
 
 def _is_read_once(module: Module, node: cst.BaseExpression) -> bool:
