@@ -317,7 +317,9 @@ class Choices:
         generators = self._by_some.get(step.choice[:2]) if step.choice is not None and self._by_some else None
         if not generators:
             return inner
-        seeds = {f"seed:{generator}": inner[f"seed:{generator}"] for generator in sorted(generators)}
+        # Another step of the same choice may be what seeds.
+        names = (f"seed:{generator}" for generator in sorted(generators))
+        seeds = {name: inner[name] for name in names if name in inner}
         changed = {key: ref for key, ref in inner.items() if key not in seeds}
         for key, ref in seeds.items():
             changed.setdefault(f"some:{key[5:]}", ref)
