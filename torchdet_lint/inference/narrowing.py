@@ -36,34 +36,64 @@ def tests_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseEx
 
 
 class _Compared(NamedTuple):
-    """The texts that a name is one of behind a test, and the place of the test."""
+    """The texts that a name is one of behind a test, or the types of one of which it is, and the place of the test."""
 
     order: int
     name: str
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 class Comparisons:
-    """The tests of the names in one file for texts: by the `if` around, by an assertion, or by one that leaves."""
+    """The tests of the names in one file for texts and types: by the `if` around, by an assertion, or by one that
+    leaves."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self._tests_types = "isinstance(" in module.text or "type(" in module.text
         self._sure: dict[int, list[_Compared]] = {}
 
     def texts(self, node: cst.BaseExpression, scope: Scope) -> tuple[str, ...]:
         """The texts of which the name `node`, or the attribute, is one where it stands, by the nearest test."""
+        return next((one.texts for one in self._holding(node, scope) if one.texts), ())
+
+    def types(self, node: cst.BaseExpression, scope: Scope) -> tuple[str, ...]:
+        """The types, as they are written, of one of which the name `node` is where it stands, by the nearest test."""
+        if not self._tests_types:
+            return ()
+        filters = (one for one in self._filtered(node) if one.name == names.dotted(node))
+        return next((one.types for one in (*filters, *self._holding(node, scope)) if one.types), ())
+
+    def _holding(self, node: cst.BaseExpression, scope: Scope) -> Iterator[_Compared]:
+        """What the tests on the way to the name `node` make sure of, the nearest first."""
         name, order = names.dotted(node), self.module.order_of(node)
         for around, inner in self.module.deciding(node) if name else ():
             found: list[_Compared] = []
-            if isinstance(around, (cst.If, cst.IfExp)) and inner is around.body:
-                found = list(self._compared(around.test, holds=True, order=self.module.order_of(around)))
+            if isinstance(around, (cst.If, cst.IfExp)) and inner is not around.test:
+                holds = inner is around.body
+                found = list(self._compared(around.test, holds=holds, order=self.module.order_of(around)))
             elif isinstance(around, cst.IndentedBlock):
                 here = self.module.order_of(inner)
                 found = [one for one in reversed(self._of(around)) if one.order < here]
             for one in found:
                 if one.name == name and not self._bound_between(name, scope, one.order, order):
-                    return one.texts
-        return ()
+                    yield one
+
+    def _filtered(self, node: cst.BaseExpression) -> Iterator[_Compared]:
+        """What the conditions of the comprehension make sure of, of whose elements `node` is part."""
+        inner: cst.CSTNode = node
+        for around in self.module.ancestors(node):
+            if isinstance(around, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
+                if inner is around.elt:
+                    loop: cst.CompFor | None = around.for_in
+                    while loop is not None:
+                        for one in loop.ifs:
+                            yield from self._compared(one.test, holds=True, order=0)
+                        loop = loop.inner_for_in
+                return
+            if isinstance(around, (cst.BaseStatement, cst.BaseSmallStatement, cst.Lambda)):
+                return
+            inner = around
 
     def _bound_between(self, name: str, scope: Scope, start: int, end: int) -> bool:
         home = scope.home(name)
@@ -93,12 +123,18 @@ class Comparisons:
                 stack.append((one.expression, not true))
             elif isinstance(one, cst.BooleanOperation) and isinstance(one.operator, cst.And if true else cst.Or):
                 stack += [(one.left, true), (one.right, true)]
+            elif isinstance(one, cst.Call) and true and names.dotted(one.func) == "isinstance" and len(one.args) == 2:
+                yield _Compared(order, names.dotted(one.args[0].value), types=_types(one.args[1].value))
             elif isinstance(one, cst.Comparison) and len(one.comparisons) == 1:
                 asked = one.comparisons[0]
-                if isinstance(asked.operator, (cst.In, cst.Equal) if true else (cst.NotIn, cst.NotEqual)):
-                    texts = _texts(asked.comparator)
-                    if texts:
-                        yield _Compared(order, names.dotted(one.left), texts)
+                same = (cst.In, cst.Equal, cst.Is) if true else (cst.NotIn, cst.NotEqual, cst.IsNot)
+                if not isinstance(asked.operator, same):
+                    continue
+                if isinstance(one.left, cst.Call) and names.dotted(one.left.func) == "type" and len(one.left.args) == 1:
+                    tested = names.dotted(one.left.args[0].value)
+                    yield _Compared(order, tested, types=_types(asked.comparator))
+                elif texts := _texts(asked.comparator):
+                    yield _Compared(order, names.dotted(one.left), texts)
 
 
 class Narrowing:
@@ -177,6 +213,14 @@ def _texts(node: cst.BaseExpression) -> tuple[str, ...]:
     """The texts that `node` is or holds."""
     parts = [one.value for one in node.elements] if isinstance(node, (cst.List, cst.Tuple, cst.Set)) else [node]
     return tuple(str(part.evaluated_value) for part in parts if isinstance(part, cst.SimpleString))
+
+
+def _types(node: cst.BaseExpression) -> tuple[str, ...]:
+    """The types that `node` is or holds; `int | float` too."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+        return _types(node.left) + _types(node.right)
+    parts = [one.value for one in node.elements] if isinstance(node, (cst.List, cst.Tuple, cst.Set)) else [node]
+    return tuple(map(names.dotted, parts))
 
 
 def _leaves_or_binds(body: cst.BaseSuite, name: str) -> bool:

@@ -16,6 +16,8 @@ from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
 from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed, of_tuple
 from torchdet_lint.inference.elements.questions import Questions
+from torchdet_lint.inference.infer import Inference
+from torchdet_lint.inference.narrowing import Comparisons
 from torchdet_lint.module.names import dotted, live
 from torchdet_lint.module.tree import positional, returned
 from torchdet_lint.regex import lazy
@@ -118,7 +120,7 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
         return _together({_element(module, element.value) for element in node.elements})
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return scalar_kind(module, node.elt)
-    if isinstance(node, cst.BinaryOperation):
+    if isinstance(node, (cst.BinaryOperation, cst.Comparison)):
         return _kind_of_operation(module, node, depth, by_name=by_name)
     if isinstance(node, cst.Subscript):
         if isinstance(node.value, cst.Call) and last_word(node.value.func) in _calls(module, "places"):
@@ -153,7 +155,9 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
     return "unknown"
 
 
-def _kind_of_operation(module: Module, node: cst.BinaryOperation, depth: int, *, by_name: bool) -> str:
+def _kind_of_operation(module: Module, node: cst.BinaryOperation | cst.Comparison, depth: int, *, by_name: bool) -> str:
+    if isinstance(node, cst.Comparison):
+        return _kind_of_mask(module, node)
     left = collection_kind(module, node.left, depth, by_name=by_name)
     if left in ("unknown", "label", CIRCLE) and _is_arithmetic(module, node):
         return "number"
@@ -304,17 +308,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, (cst.Integer, cst.Float)):
         return "number"
     if isinstance(node, cst.Call):
-        word = last_word(node.func)
-        if word in _calls(module, "number"):
-            return "number"
-        if word in _calls(module, "text"):
-            return "text"
-        if word == "choice" and node.args and isinstance(drawn := node.args[0].value, cst.Name):
-            return _variable(module, drawn, (EACH,))
-        if word in ("tuple", "frozenset") and node.args:
-            kind = collection_kind(module, node.args[0].value, 2)
-            return "unsortable" if word == "frozenset" and kind != "number" else kind
-        return object_kind(module, node)
+        return _made_by_call(module, node)
     if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Call):
         return "text" if last_word(node.value.func) in _calls(module, "texts") else "unknown"
     if isinstance(node, cst.Tuple):
@@ -322,7 +316,9 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.BinaryOperation):
         kinds = {scalar_kind(module, node.left), scalar_kind(module, node.right)}
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
-    if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
+    if isinstance(node, (cst.Comparison, cst.UnaryOperation)):
+        return _kind_of_test(module, node)
+    if isinstance(node, (cst.Name, cst.Attribute)) and (told := _told(module, node)) != "unknown":
         return told
     if isinstance(node, cst.Name) and (held := module.shared(_Variables).single(node)) != "unknown":
         return held
@@ -330,6 +326,46 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "number"
     named = isinstance(node, (cst.Name, cst.Attribute)) and _means(module, "numbers", node)
     return "number" if named else "unknown"
+
+
+def _made_by_call(module: Module, node: cst.Call) -> str:
+    """What a call makes, as an element."""
+    word = last_word(node.func)
+    if word in _calls(module, "number"):
+        return "number"
+    if word in _calls(module, "text"):
+        return "text"
+    if any(name in _calls(module, "reckoned") or name.startswith("math.") for name in module.resolve(node.func)):
+        return "number"
+    if word == "choice" and node.args and isinstance(drawn := node.args[0].value, cst.Name):
+        return _variable(module, drawn, (EACH,))
+    if word in ("tuple", "frozenset") and node.args:
+        kind = collection_kind(module, node.args[0].value, 2)
+        return "unsortable" if word == "frozenset" and kind != "number" else kind
+    return object_kind(module, node)
+
+
+def _kind_of_test(module: Module, node: cst.Comparison | cst.UnaryOperation) -> str:
+    """What a comparison is as an element, or what stands behind a sign."""
+    if isinstance(node, cst.UnaryOperation):
+        return "number" if isinstance(node.operator, cst.Not) else scalar_kind(module, node.expression)
+    # A tensor is compared to another one of truth values.
+    asked = isinstance(node.comparisons[0].operator, (cst.In, cst.Is, cst.IsNot, cst.NotIn))
+    return "identity" if not asked and module.shared(Inference).infer(node.left).is_tensor else "number"
+
+
+def _kind_of_mask(module: Module, node: cst.Comparison) -> str:
+    """What the elements of a comparison are: only arrays and tensors are compared element by element."""
+    array = module.shared(Inference).infer(node.left)
+    return "identity" if array.is_tensor else "number" if array.what == "other" else "unknown"
+
+
+def _told(module: Module, node: cst.Name | cst.Attribute) -> str:
+    """What the annotation of `node` says of it, or a test of its type."""
+    told = element_kinds.single(module, node)
+    if told != "unknown":
+        return told
+    return element_kinds.of_types(module.shared(Comparisons).types(node, module.scope_of(node)))
 
 
 def _means(module: Module, role: str, node: cst.BaseExpression) -> bool:

@@ -21,7 +21,10 @@ _UNKNOWN = "unknown"
 # What a question says of itself where it leads back to it.
 CIRCLE = "circle"
 _SINGLE = {
-    **dict.fromkeys(("bool", "complex", "float", "int"), "number"),
+    **dict.fromkeys("bool complex float int".split(), "number"),
+    **dict.fromkeys("Decimal Fraction Integral Number Rational Real".split(), "number"),
+    **dict.fromkeys("bool_ floating integer intp longlong number signedinteger unsignedinteger".split(), "number"),
+    **{f"{name}{bits}": "number" for name in ("float", "int", "uint") for bits in (8, 16, 32, 64, 128)},
     **dict.fromkeys(("bytes", "str"), "text"),
     **dict.fromkeys(("Callable", "Module", "Parameter", "Tensor", "Type", "type"), "identity"),
 }
@@ -80,6 +83,11 @@ def declared(module: Module, node: cst.BaseExpression) -> str:
 def is_set(annotation: str) -> bool:
     """Whether an annotation, as text, says that it stands at a set, or at a set or None."""
     return _type(_given(_parsed(annotation))) in _SETS
+
+
+def of_types(names: Iterable[str]) -> str:
+    """What a value is that is of one of the types `names`."""
+    return agreed(_SINGLE.get(name.rpartition(".")[2], _UNKNOWN) for name in names)
 
 
 def _parsed(text: str) -> ast.expr | None:
