@@ -20,6 +20,7 @@ _LEXEMES = {
     quotes: re.compile(_COMMENT + "".join(_TRIPLE[quote] for quote in quotes) + _SINGLE)
     for quotes in ("\"'", '"', "'", "")
 }
+_NAMING = re.compile(r"-{0,2}\w[\w-]*")
 
 
 def split_lines(text: str) -> list[str]:
@@ -32,6 +33,17 @@ def comments(text: str) -> Iterator[tuple[int, str]]:
     for match in _lexemes(text):
         if match.lastgroup == "comment":
             yield match.start(), match[0]
+
+
+def without_prose(text: str) -> str:
+    """Python source without its comments, and without its strings but those that may name something: a key, an option,
+    and what has `{` in it."""
+    parts, at = [], 0
+    for match in _lexemes(text):
+        if match.lastgroup == "comment" or not ("{" in match[0] or _NAMING.fullmatch(match[0].strip("\"'"))):
+            parts.append(text[at : match.start()])
+            at = match.end()
+    return "".join((*parts, text[at:]))
 
 
 def _lexemes(text: str) -> Iterator[re.Match[str]]:

@@ -49,6 +49,7 @@ from torchdet_lint.program.syntax.training.untrained import (
 )
 from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
 from torchdet_lint.regex import lazy
+from torchdet_lint.source.lines import without_prose
 
 if TYPE_CHECKING:
     from torchdet_lint.program.events import Names
@@ -475,7 +476,8 @@ class Extractor(Expressions):
         if (node.lineno, last) != self._rows:
             self._rows = node.lineno, last
             text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last]).lower()
-            self._idle = self.picks or self.words.draws_idly.search(text) is not None
+            idly = self.words.draws_idly
+            self._idle = self.picks or bool(idly.search(text) and idly.search(without_prose(text)))
             self._coloured = self.words.makes_colours.search(text) is not None and self.names.draws_pictures
         self.idle = self._idle or self.weightless > 0 or self._makes(node, self.traced)
         self.sized = self.weightless > 0 or self._makes(node, self.inspected)
