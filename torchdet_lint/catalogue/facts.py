@@ -89,6 +89,8 @@ class Runner(Table, frozen=True, kw_only=True):
     steps: bool = False
     cuda: bool = False
     host: tuple[Condition, ...] = ()
+    ungraded: bool = False
+    graded: bool = False
     evidence: tuple[str, ...] = ()
 
 

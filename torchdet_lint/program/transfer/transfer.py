@@ -534,7 +534,7 @@ class Transfer(Recorder):
             body = self.files.summary(self.node.file).body(MODULE)
             for name in body.inner if body is not None else ():
                 self.add("call", node=Node(self.node.file, name))
-        if runner.itself and owner[1]:
+        if runner.itself and owner[1] and not (runner.graded and event.ungraded):
             self.run_referent(runner, Referent("instance", *owner), event)
 
     def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None, name: str = "") -> None:
@@ -564,7 +564,7 @@ class Transfer(Recorder):
             how = WORKER
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         outer = self.event
-        if runner.workers:  # a loader's items
+        if runner.workers or runner.ungraded:  # a loader's items are no results of a model
             self.event = msgspec.structs.replace(outer, ungraded=True)
         for target in dict.fromkeys(targets):
             made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
