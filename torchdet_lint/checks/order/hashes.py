@@ -45,10 +45,33 @@ def hash_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         if use:
             variant = "" if _holds_text(module, call.node.args[0].value) else "unsure"
             yield Violation(call.node, {"use": _USES[use], "call": module.code(call.node)}, variant)
+    patterns = [re.compile(text) for text in rule.patterns]
+    if any(pattern.search(module.text) for pattern in patterns):
+        module.load_where(lambda text: any(pattern.search(text) for pattern in patterns))
+        for call in list(module.calls_to("builtins.id")):
+            if uses.use(call.node, 6) == "order":
+                yield Violation(call.node, {"use": _USES["order"], "call": module.code(call.node)}, "address")
     for call in list(module.calls):
         key = call.keyword_node("key")
-        if key is not None and isinstance(key.value, cst.Name) and "builtins.hash" in module.resolve(key.value):
+        if key is None or not isinstance(key.value, cst.Name) or last_word(call.node.func) not in uses.words["rankers"]:
+            continue
+        names = module.resolve(key.value)
+        if "builtins.id" in names:
+            yield Violation(key.value, {"use": _USES["order"], "call": "id"}, "address")
+        elif "builtins.hash" in names and not _ranks_numbers(module, call.node):
             yield Violation(key.value, {"use": _USES["order"]})
+
+
+def _ranks_numbers(module: Module, call: cst.Call) -> bool:
+    """Whether what `call` ranks is evidently numbers: `max(sizes, key=hash)`, `sizes.sort(key=hash)`."""
+    given = [arg.value for arg in call.args if arg.keyword is None]
+    ranked = given[0] if given else call.func.value if isinstance(call.func, cst.Attribute) else None
+    return ranked is not None and collection_kind(module, ranked, 4) == "number"
+
+
+def _has_tuples(node: cst.BaseExpression) -> bool:
+    """Whether `node` is a tuple, or gives some: of what stands in them the first decides their order."""
+    return isinstance(node.elt if isinstance(node, (cst.GeneratorExp, cst.ListComp)) else node, cst.Tuple)
 
 
 def _is_wide_mask(module: Module, node: cst.BinaryOperation) -> bool:
@@ -153,7 +176,10 @@ class _HashUses:
             return self.use(parent, depth - 1)
         if isinstance(parent, cst.Arg):
             return self._argument(node, parent, depth)
-        if isinstance(parent, (cst.UnaryOperation, cst.IfExp, cst.BooleanOperation)):
+        if isinstance(parent, cst.Element):
+            whole = self.module.parent(parent)
+            return self.use(whole, depth - 1) if isinstance(whole, (cst.List, cst.Tuple)) else ""
+        if isinstance(parent, (cst.UnaryOperation, cst.IfExp, cst.BooleanOperation, cst.GeneratorExp, cst.ListComp)):
             return self.use(parent, depth - 1)
         if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
             operators = parent.comparisons if isinstance(parent, cst.Comparison) else (parent,)
@@ -185,6 +211,8 @@ class _HashUses:
         word = last_word(call.func)
         if "seed" in word or word in self.words["seeders"]:
             return "seed"
+        if word in self.words["rankers"] and _has_tuples(node):
+            return "order"
         names = self.module.resolve(call.func)
         if not self.words["unchanged"].isdisjoint(names):
             return self.use(call, depth - 1)
