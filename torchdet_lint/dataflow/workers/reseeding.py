@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _SEEDS = ("seed", "manual_seed")
 _ROUNDS = 3
+# How long a queue is waited for.
+_WAITING = frozenset(("block", "timeout"))
 
 
 @functools.lru_cache(maxsize=64)
@@ -71,8 +73,8 @@ def _words(nodes: Iterable[ast.expr]) -> Iterator[str]:
                 yield node.id
             elif isinstance(node, ast.Attribute):
                 yield _name(node) or node.attr
-            elif isinstance(node, ast.Call) and not (node.args or node.keywords):
-                # What is made without a seed takes one from the operating system.
+            elif isinstance(node, ast.Call) and not node.args and _WAITING.issuperset(one.arg for one in node.keywords):
+                # What is made without a seed takes one from the operating system, and a queue has no other `get()`.
                 yield f"{dotted_name(node.func).rpartition('.')[2]}()"
 
 
