@@ -69,3 +69,14 @@ def test_the_package_is_light_until_it_is_used() -> None:
     assert done.stdout == "[]\n"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         torchdet_lint.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(("seed", "severity"), [("0", "error"), ("self.seeds.get()", "warning")])
+def test_a_worker_that_takes_its_seed_from_a_queue_has_a_generator_of_its_own(seed: str, severity: str) -> None:
+    text = (
+        "import random\nfrom torch.utils.data import DataLoader, Dataset\n\nclass Rows(Dataset):\n"
+        "    def __init__(self, seeds):\n        self.seeds = seeds\n        self.rng = random.Random(0)\n\n"
+        f"    def __getitem__(self, index):\n        self.rng.seed({seed})\n        return self.rng.random()\n\n"
+        "def load(seeds):\n    return DataLoader(Rows(seeds), num_workers=2)\n"
+    )
+    assert [(one.code, one.severity) for one in torchdet_lint.lint_source(text)] == [("TDL301", severity)]
