@@ -12,8 +12,9 @@ from torchdet_lint.program.transfer.passing import parameter_of
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.catalogue.facts import Draw, Runner, Seed
     from torchdet_lint.program.events import Event
     from torchdet_lint.program.transfer.recorder import Recorder
@@ -37,7 +38,7 @@ class LibraryCalls:
             return
         if draw.idle_with and _is_given_one_of(draw.idle_with, event):
             return
-        event = self._with_settings(event, draw)
+        event = _with_constants(event, self._settings(event, draw.when, draw.parameters))
         if self.facts.meets(event, draw.when, draw.parameters):
             self.draw(draw, full)
             return
@@ -48,17 +49,19 @@ class LibraryCalls:
             if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
                 self.recorder.add("borrow", _told(full), lender)
 
-    def _with_settings(self, event: Event, draw: Draw) -> Event:
-        """The call with the constants that parameters and attributes of `self` are known to be, of those that decide
-        about a draw."""
+    def _settings(
+        self, event: Event, conditions: Iterable[Condition], parameters: tuple[str, ...]
+    ) -> dict[str, Argument]:
+        """The constants that parameters and attributes of `self`, which the call hands on, are known to be, by the
+        arguments of which `conditions` speak."""
         known: dict[str, Argument] = {}
-        for condition in draw.when:
-            given = self.facts.argument(event, condition.argument, draw.parameters)
+        for condition in conditions:
+            given = self.facts.argument(event, condition.argument, parameters)
             if given is not None and not given.known and any(name.startswith("$") for name in given.names):
                 value = self.recorder.constant_here(given)
                 if isinstance(value, PLAIN):
-                    known[condition.argument] = Argument((), known=True, value=value)
-        return msgspec.structs.replace(event, keywords={**event.keywords, **known}) if known else event
+                    known[condition.argument] = Argument(given.names, known=True, value=value)
+        return known
 
     def iterated(self, full: str, event: Event) -> None:
         """What a loader draws when it is iterated."""
@@ -88,6 +91,8 @@ class LibraryCalls:
     def seed(self, seed: Seed, full: str, event: Event) -> None:
         """A seed, and the modes that come with it."""
         what = full.replace("()", "")
+        settings = self._settings(event, (*seed.when_mode, *seed.when_lenient), seed.parameters)
+        event = _with_constants(event, settings)
         value = self.facts.argument(event, seed.argument, seed.parameters)
         is_none = value is not None and value.known and value.value is None
         left_out = (seed.optional and (is_none or (value is None and not event.opaque))) or (seed.defaulted and is_none)
@@ -99,7 +104,8 @@ class LibraryCalls:
                 self.recorder.add("flag", what, "lenient")
             self.recorder.environment(seed.environment)
         elif seed.switch and self._told(event, seed):
-            self.recorder.add("flag", what, "relaxed")
+            if not any(self._is_left_off(settings.get(condition.argument)) for condition in seed.when_mode):
+                self.recorder.add("flag", what, "relaxed")
         else:
             self.recorder.environment(seed.environment if not seed.when_mode else ())
             if seed.give and not event.opaque:
@@ -111,6 +117,13 @@ class LibraryCalls:
         if any(self.facts.given(event, switch, seed.parameters) for switch in switches):
             return True
         return event.opaque and (not event.composed or self._named(switches))
+
+    def _is_left_off(self, setting: Argument | None) -> bool:
+        """Whether `setting` is a parameter of this function that is off here, and is so by its default: nobody has
+        turned anything."""
+        parameter = parameter_of(setting) if setting is not None and not setting.value else None
+        body = self.recorder.files.summary(self.recorder.node.file).body(self.recorder.node.name)
+        return parameter is not None and body is not None and not body.defaults.get(parameter, True)
 
     def _named(self, switches: list[str]) -> bool:
         """Whether one of `switches` is spoken of in the file that calls."""
@@ -166,6 +179,11 @@ class LibraryCalls:
             return bool(value.value)
         known = self.recorder.given if given is None else given
         return bool(known.get(parameter_of(value) or "", True))
+
+
+def _with_constants(event: Event, known: dict[str, Argument]) -> Event:
+    """The call with the constants `known` of some of its arguments."""
+    return msgspec.structs.replace(event, keywords={**event.keywords, **known}) if known else event
 
 
 def _is_given_one_of(classes: tuple[str, ...], event: Event) -> bool:
