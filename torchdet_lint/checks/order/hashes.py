@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _FILE_TEXT = lazy(r"/|\.\w{1,5}$")
 _TEXT = lazy(r"(?:name|text|key|path|string|word|label|url)s?$|^(?:str|repr)$")
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
+_RECKONING = (cst.Add, cst.Divide, cst.FloorDivide, cst.Power, cst.Subtract)
+_INDEXED = frozenset({"torch.utils.data.Dataset"})
 _USES = {
     "seed": "a seed is made from it",
     "bucket": "a number that is computed from it differs too",
@@ -91,7 +93,10 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
     if isinstance(node, (cst.GeneratorExp, cst.ListComp)):
         return _is_number(module, node.elt, depth)
     if isinstance(node, cst.BinaryOperation):
-        return _is_number(module, node.left, depth) and _is_number(module, node.right, depth)
+        sides = (node.left, node.right)
+        # Only a number is added to a number.
+        enough = any if isinstance(node.operator, _RECKONING) else all
+        return enough(_is_number(module, side, depth) for side in sides)
     if isinstance(node, cst.IfExp):
         return _is_number(module, node.body, depth) and _is_number(module, node.orelse, depth)
     if isinstance(node, cst.Name) and node.value in ("None", "True", "False"):
@@ -100,7 +105,7 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
         return _is_number(module, node.value, depth)
     if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
         return True
-    if isinstance(node, cst.Name) and _counts(module, node):
+    if isinstance(node, cst.Name) and (_counts(module, node) or _is_index(module, node)):
         return True
     if isinstance(node, cst.Name) and (annotation := parameter_annotation(module, node)):
         return _is_numeric(annotation)
@@ -128,6 +133,20 @@ def _counts(module: Module, node: cst.Name) -> bool:
         and isinstance(binding.value, cst.Call)
         and (last_word(binding.value.func), binding.path) in (("range", ()), ("enumerate", (0,)))
         for binding in bindings
+    )
+
+
+def _is_index(module: Module, node: cst.Name) -> bool:
+    """Whether `node` is what a data set of torch is asked for, by a sampler that numbers the samples."""
+    home = module.scope_of(node).home(node.value)
+    function = home.node if home is not None else None
+    if home is None or not isinstance(function, cst.FunctionDef) or function.name.value != "__getitem__":
+        return False
+    class_ = module.enclosing_class(function)
+    return (
+        class_ is not None
+        and [binding.kind for binding in home.bindings[node.value]] == ["parameter"]
+        and not _INDEXED.isdisjoint(module.ancestry(f"@.{class_.name}"))
     )
 
 
