@@ -181,6 +181,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     array_libraries: frozenset[str] = frozenset()
     plain_libraries: frozenset[str] = frozenset()
     checkpoints: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
     same_dims: frozenset[str] = frozenset()
     several_outputs: frozenset[str] = frozenset()
     annotations: dict[str, str] = msgspec.field(default_factory=dict)

@@ -28,12 +28,12 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
         binding = bindings[index]
         if binding.kind == "loop" and binding.order < order and _in_round(module, binding.node, node):
             return [binding, *(other for other in bindings[index + 1 :] if other.order < order)]
-        if index and binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
+        if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
             block = block_of(module, binding.node, len(bindings))
             if block is not None and _gives_a_dimension(module, binding.value, block, node.value):
                 block = module.parent(block)
                 block = module.parent(block) if block is not None else None
-            if block is not None and id(block) in around:
+            if block is not None and id(block) in around and (index or _in_one_round(module, block, node)):
                 later = [other for other in bindings[index + 1 :] if other.order < order]
                 return [binding, *later]
     return bindings
@@ -53,6 +53,16 @@ def _in_round(module: Module, loop: cst.CSTNode | None, node: cst.Name) -> bool:
         if isinstance(outer, (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)):
             return outer is loop and inner is outer.body
         inner = outer
+    return False
+
+
+def _in_one_round(module: Module, block: cst.CSTNode, node: cst.Name) -> bool:
+    """Whether no loop stands between `block` and `node`: what later rounds bind has been bound anew in this one."""
+    for outer in module.ancestors(node):
+        if outer is block:
+            return True
+        if isinstance(outer, (cst.For, cst.While)):
+            return False
     return False
 
 

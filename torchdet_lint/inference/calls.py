@@ -92,8 +92,8 @@ class Calls:
             if self._is_self(receiver, call.scope):
                 own = self._own_method(call)
                 return (self._network_called(call) or own) if own is UNKNOWN else own
-            if call.attribute in self.facts.counting:
-                return AbstractValue(what="tensor", dtype="integer", gradient="no")
+            if (told_by_name := self._told_by_name(call)) is not None:
+                return told_by_name
             owner = self.infer(receiver)
             told = call.attribute in self._distinctive or owner.dtype != "unknown"
             # NumPy says `keepdims`, and its arrays have no `expand`.
@@ -114,6 +114,13 @@ class Calls:
         elif receiver is None and (inner := self._inner(call)) is not None:
             return self._given(inner, call)
         return self._object_called(call) or self._network_called(call) or self._unknown_call(call)
+
+    def _told_by_name(self, call: Call) -> AbstractValue | None:
+        """What a method gives of which the name says so, whatever has it."""
+        if call.attribute in self.facts.counting:
+            return AbstractValue(what="tensor", dtype="integer", gradient="no")
+        keeps = call.opaque or "keep_vars" in call.arguments.keywords
+        return CHECKPOINT if call.attribute in self.facts.states and not keeps else None
 
     def _reshaped(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
         """What a method of an array of whatever library gives, where the number of dimensions can be told."""
