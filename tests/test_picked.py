@@ -2888,3 +2888,63 @@ def test_an_annotation_names_what_workers_run_of_a_class_that_a_library_serves(p
     words = ANNOTATED[: ANNOTATED.index("class Dropping")]
     main = TYPED.replace("Dropping, Left, Letters, Unwritten, ", "").replace("KIND", "Words")
     assert severity_of_the_loader(project(words_DOT_py=words, main_DOT_py=main)) == "note"
+
+
+FIELDS = """
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from datasets import load_dataset
+from torch.utils.data import DataLoader, Dataset
+from transformers import AutoTokenizer, PreTrainedTokenizer
+
+class Texts(Dataset):
+    def __init__(self, args):
+        self.rows = load_dataset(args.dataset_name, args.dataset_config, split="train")
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index]
+
+@dataclass
+class Plain:
+    args: object
+
+@dataclass
+class Collator(Plain):
+    tokenizer: PreTrainedTokenizer
+    start: object = None
+
+    def __call__(self, rows):
+        return self.start(self.tokenizer(rows)) if self.start else self.tokenizer(rows)
+
+class Held:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, rows):
+        return rows[self.rng.integers(len(rows)) :]
+
+def main(args):
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(args.name)
+    collator = Collator(GIVEN)
+    torch.save(list(DataLoader(Texts(args), collate_fn=collator, num_workers=2)), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "severity"),
+    [
+        ("args, tokenizer", "note"),
+        ("args=args, tokenizer=tokenizer", "note"),
+        ("args, tokenizer, Held()", "error"),
+        ("args, tokenizer=tokenizer, start=Held()", "error"),
+        ("*args", "warning"),
+    ],
+)
+def test_a_dataclass_keeps_what_it_is_given_for_its_fields(project, given, severity):
+    assert severity_of_the_loader(project(main_DOT_py=FIELDS.replace("GIVEN", given))) == severity

@@ -160,6 +160,7 @@ class Workers(Table, frozen=True, kw_only=True):
     owning: dict[str, Owning] = msgspec.field(default_factory=dict)
     reseeding: frozenset[str] = frozenset()
     torch_only: frozenset[str] = frozenset()
+    reading: frozenset[str] = frozenset()
     sampling: frozenset[str] = frozenset()
     dividing: frozenset[str] = frozenset()
     text_packages: frozenset[str] = frozenset()

@@ -25,7 +25,7 @@ from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
 from torchdet_lint.prefilter.syntax import defaults_of, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.module.module import Module
 
@@ -96,8 +96,11 @@ class Classes:
                 if isinstance(member, ast.FunctionDef) and member.name != "__init__":
                     self._attributes(member, Scope(home, member, instance), instance)
         if given is not None and not done:
-            # No class of the project has a constructor: the base class is given all.
+            # No class of the project has a constructor: the base class is given all, or the fields.
             taken += given.keywords.items()
+            fields = self._fields(classes)
+            given_fields = dict(zip(fields, given.positional, strict=False)) | given.keywords
+            instance.attributes.update((name, [given_fields[name]]) for name in fields if name in given_fields)
         # The first by place is where the data are.
         others = given.positional[1:] if given is not None else ()
         named: list[tuple[str, tuple[ast.expr, Scope]]] = [
@@ -120,6 +123,21 @@ class Classes:
         # The scopes in which the attributes stand see them too: `self.transform = transform_for(self.phase)`.
         instance.constants.update(self.constants.attributes(kept))
         return instance._replace(whole=whole)
+
+    def _fields(self, classes: Sequence[tuple[ast.ClassDef, File]]) -> list[str]:
+        """The names that the constructor which `dataclass` writes for the first of `classes` takes, by their places."""
+        made = [(one, home) for one, home in classes if any(self._writes_fields(by, home) for by in one.decorator_list)]
+        names = [
+            statement.target.id
+            for one, _ in (reversed(made) if made[:1] == [classes[0]] else ())
+            for statement in one.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
+        return list(dict.fromkeys(names))
+
+    def _writes_fields(self, decorator: ast.expr, file: File) -> bool:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        return self.dotted(called, file) == "dataclasses.dataclass"
 
     def _runs(self, name: str) -> bool:
         """Whether an attribute or parameter of that name may hold what a worker runs."""

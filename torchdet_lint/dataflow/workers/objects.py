@@ -293,6 +293,8 @@ class WorkerObjects(WorkerBodies):
         if isinstance(nested, ast.ClassDef):
             self._instance(nested, scope.file, node, scope, way, depth)
             return
+        if below(name, self.facts.reading):
+            return
         wraps = below(name, self.facts.wrappers)
         if self.classes.known(name) or wraps:
             if self._draws(name, node):
