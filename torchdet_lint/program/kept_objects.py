@@ -9,18 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.program.effects import REFERENTS, TOKEN, Node, Referent
-from torchdet_lint.program.transfer.passing import bound_arguments
+from torchdet_lint.program.transfer.passing import bound_arguments, parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torchdet_lint.program.effects import Kept
-    from torchdet_lint.program.events import Event
+    from torchdet_lint.program.events import Argument, Body, Event
     from torchdet_lint.program.lookup import Lookup
     from torchdet_lint.program.transfer.narrowing import Narrowing
 
-Given = dict[tuple[tuple[str, str], tuple[str, str], str], set["Referent"]]
-"""What a constructor is given, by the class of the object, the constructor, and the parameter."""
+Given = dict[tuple[tuple[str, str], tuple[str, str]], dict[str, set["Referent"]]]
+"""What a constructor is given, by the class of the object and the constructor; in this by the parameter, or by the
+place in `*args`: `*0`."""
 _ROUNDS = 3
 _GIVEN = ("class", "function", "instance")
 
@@ -62,7 +63,7 @@ class KeptObjects:
                 for constructor, parameter in self._parameters(node.owner, attribute):
                     referents |= dict.fromkeys(
                         one
-                        for one in given.get((node.owner, constructor, parameter), ())
+                        for one in given.get((node.owner, constructor), {}).get(parameter, ())
                         # `optimizer = Wrapper(optimizer)`: what it keeps is what the name meant before.
                         if one.kind != "instance" or (one.file, one.name) != node.owner
                     )
@@ -84,14 +85,13 @@ class KeptObjects:
         """What each constructor is given, by the class of the object, the constructor, and the parameter."""
         found: Given = {}
         for _ in range(_ROUNDS):
-            before = sum(map(len, found.values()))
+            before = _size(found)
             for node, notes in self.notes.items():
                 for referent, event in notes.constructors:
+                    given = found.setdefault((referent.owner, (referent.file, referent.name)), {})
                     for parameter, referents in self._arguments(node, referent, event, found):
-                        found.setdefault((referent.owner, (referent.file, referent.name), parameter), set()).update(
-                            referents
-                        )
-            if sum(map(len, found.values())) == before:
+                        given.setdefault(parameter, set()).update(referents)
+            if _size(found) == before:
                 break
         return found
 
@@ -104,19 +104,62 @@ class KeptObjects:
     ) -> Iterator[tuple[str, set[Referent]]]:
         """What the call `event`, which `node` makes of the constructor `referent`, passes for its parameters."""
         body = self.lookup.files.summary(referent.file).body(referent.name)
-        for parameter, argument in bound_arguments(referent, body, event).items() if body is not None else ():
+        if body is None:
+            return
+        own = found.get((node.owner, (node.file, node.name)), {})
+        yield from [(name, set(referents)) for name, referents in self._handed_on(node, body, referent, event, own)]
+        for parameter, argument in _bound(referent, body, event).items():
             referents: set[Referent] = set()
             for name in argument.names:
                 for one in self.narrowing.narrowed(name, node):
                     if one.kind in _GIVEN and one.file:
                         referents.add(one)
                     elif one.kind == "parameter":
-                        referents |= found.get((node.owner, (node.file, node.name), one.name), set())
+                        referents |= own.get(one.name, set())
                     elif one.kind == "unknown" and name.startswith("$self."):
                         for constructor, kept in self._parameters(node.owner, name[len("$self.") :]):
-                            referents |= found.get((node.owner, constructor, kept), set())
+                            referents |= found.get((node.owner, constructor), {}).get(kept, set())
             if referents:
                 yield parameter, referents
+
+    def _handed_on(
+        self, node: Node, body: Body, referent: Referent, event: Event, given: Mapping[str, set[Referent]]
+    ) -> Iterator[tuple[str, set[Referent]]]:
+        """What of that which `node` is `given` the call `event` of a function with this `body` hands on as `*args` and
+        `**options`: those of `node` itself."""
+        own = self.lookup.files.summary(node.file).body(node.name) if given and event.opaque else None
+        if own is None or not own.stars:
+            return
+        stars = own.parameters[-2:] if own.stars == "***" else own.parameters[-1:]
+        named = own.parameters[: len(own.parameters) - len(stars)]
+        by_place = [place for place, one in enumerate(event.positional) if one.names == (f"${stars[0]}",)]
+        by_name = event.keywords.get("**")
+        for name, referents in given.items():
+            if name.startswith("*"):
+                place = by_place[0] + int(name[1:]) if by_place else -1
+                there = _placed(referent, body)
+                yield from [(there[place], referents)] if 0 <= place < len(there) else ()
+            elif by_name is not None and by_name.names == (f"${stars[-1]}",) and name not in named:
+                yield name, referents
+
+
+def _placed(referent: Referent, body: Body) -> tuple[str, ...]:
+    """The parameters of a function that a call may pass by place."""
+    names = parameters_of(referent, body)
+    return names[: max(body.placed - len(body.parameters) + len(names), 0)]
+
+
+def _bound(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
+    """What the call `event` passes to a function: by parameter, and what goes to its `*args` by its place there."""
+    if body.stars not in ("*", "***"):
+        return bound_arguments(referent, body, event)
+    names = _placed(referent, body)
+    rest = {f"*{place}": one for place, one in enumerate(event.positional[len(names) :])}
+    return {**dict(zip(names, event.positional, strict=False)), **rest, **event.keywords}
+
+
+def _size(given: Given) -> int:
+    return sum(len(referents) for one in given.values() for referents in one.values())
 
 
 def notes_of(
