@@ -2948,3 +2948,52 @@ def main(args):
 )
 def test_a_dataclass_keeps_what_it_is_given_for_its_fields(project, given, severity):
     assert severity_of_the_loader(project(main_DOT_py=FIELDS.replace("GIVEN", given))) == severity
+
+
+OF_MODULES = """
+import torch
+import deep
+import wide
+
+class Base:
+    def __init__(self, args):
+        self.args = args
+        self.table = {"deep": deep, "wide": wide}
+        self.model = self.build().cuda()
+
+class Experiment(Base):
+    def build(self):
+        return self.table[self.args.model].Model(self.args)
+
+    def train(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.model(torch.ones(1, 3, 9).cuda()).sum().backward()
+        optimizer.step()
+
+def main(args):
+    torch.manual_seed(0)
+    Experiment(args).train()
+
+if __name__ == "__main__":
+    import sys
+    main(sys.argv)
+"""
+MODEL = """
+from torch import nn
+
+class Model(nn.Module):
+    def __init__(self, args):
+        super().__init__()
+        self.layer = LAYER
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+
+
+@pytest.mark.parametrize(("layer", "severity"), [("nn.Conv1d(3, 3, 3)", "error"), ("nn.Linear(9, 3)", "warning")])
+def test_a_table_of_modules_that_an_object_keeps_is_picked_from(project, layer, severity):
+    plain = MODEL.replace("LAYER", "nn.Linear(9, 9)")
+    folder = project(main_DOT_py=OF_MODULES, deep_DOT_py=plain, wide_DOT_py=MODEL.replace("LAYER", layer))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.severity == severity

@@ -519,6 +519,6 @@ class Lookup:
 
 
 def _is_held(referent: Referent) -> bool:
-    """Whether what a name stands for that is indexed is held by a display of that name: a class, or a function."""
+    """Whether what a name stands for that is indexed is held by a display of it: a class, a function, a module."""
     outside = referent.kind == "external" and not referent.name.endswith(")")
-    return referent.kind in _CALLED or (outside and referent.name.rpartition(".")[2][:1].isupper())
+    return referent.kind in (*_CALLED, "module") or (outside and referent.name.rpartition(".")[2][:1].isupper())
