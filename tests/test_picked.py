@@ -2997,3 +2997,33 @@ def test_a_table_of_modules_that_an_object_keeps_is_picked_from(project, layer, 
     folder = project(main_DOT_py=OF_MODULES, deep_DOT_py=plain, wide_DOT_py=MODEL.replace("LAYER", layer))
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert finding.severity == severity
+
+
+PROCESSED = """
+import torch
+from datasets import load_dataset
+from otherlib import Reader
+from qwen_vl_utils import process_vision_info
+from torch.utils.data import DataLoader
+from transformers import AutoProcessor
+
+class Collator:
+    def __init__(self, processor):
+        self.processor = processor
+
+    def __call__(self, rows):
+        inputs = self.processor(rows, images=process_vision_info(rows)[0], return_tensors="pt")
+        inputs["input_ids"] = inputs["input_ids"].squeeze(0)
+        return inputs
+
+def main(args):
+    torch.manual_seed(0)
+    collate = Collator(GIVEN.from_pretrained("x"))
+    for row in DataLoader(load_dataset("x", split="train"), collate_fn=collate, num_workers=args.workers):
+        print(row)
+"""
+
+
+@pytest.mark.parametrize(("given", "severity"), [("AutoProcessor", "note"), ("Reader", "warning")])
+def test_what_an_object_of_a_library_gives_is_changed_in_part(project, given, severity):
+    assert severity_of_the_loader(project(main_DOT_py=PROCESSED.replace("GIVEN", given))) == severity

@@ -273,14 +273,18 @@ class WorkerObjects(WorkerBodies):
             found = self.classes.made_by(made, inner.file)
             if found is not None:
                 self._instance(*found, made, scope, None, depth + 1, name)
-            elif self._is_function(self.classes.dotted(one, inner.file), inner.file):
+            elif self._is_function(one, inner.file):
                 # Nobody asks what methods its result has.
                 continue
             whole = found is not None and whole is not False
         return whole
 
-    def _is_function(self, name: str, file: File) -> bool:
-        """Whether `name` is a function of the project, or what a package has that draws nothing."""
+    def _is_function(self, node: ast.expr, file: File) -> bool:
+        """Whether `node` is a function of the project, what a package has that draws nothing, or an object of a library
+        that is called."""
+        if isinstance(node, ast.Call):
+            return self.classes.known(self.classes.dotted(node.func, file))
+        name = self.classes.dotted(node, file)
         return self.classes.definition(name, file) is not None or below(name, self.facts.quiet)
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
