@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from torchdet_lint.finding import Violation
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Module
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
 _FILE_TEXT = lazy(r"/|\.\w{1,5}$")
 _TEXT = lazy(r"(?:name|text|key|path|string|word|label|url)s?$|^(?:str|repr)$")
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
+_SUMS = (cst.Add, cst.Subtract)
+_RECKONED: dict[type[cst.BaseBinaryOp], Callable[[int, int], int]] = {
+    cst.Add: operator.add,
+    cst.LeftShift: operator.lshift,
+    cst.Power: operator.pow,
+    cst.Subtract: operator.sub,
+}
+_BITS = 128
 _RECKONING = (cst.Add, cst.Divide, cst.FloorDivide, cst.Power, cst.Subtract)
 _INDEXED = frozenset({"torch.utils.data.Dataset"})
 _USES = {
@@ -80,8 +89,33 @@ def _is_wide_mask(module: Module, node: cst.BinaryOperation) -> bool:
     """Whether `hash(x) & mask` only makes the number unsigned, as far as one can see: no bucket has 32 bits."""
     if not isinstance(node.operator, cst.BitAnd):
         return False
-    mask = module.value(node.right)
-    return not (isinstance(mask.constant, int) and mask.constant < 1 << 31)
+    mask = _number(module, node.right, 4)
+    return mask is None or mask >= 1 << 31
+
+
+def _number(module: Module, node: cst.BaseExpression, depth: int) -> int | None:
+    """The whole number that `node` is, also reckoned, or as a parameter unless a call gives another: `2**20 - 1`."""
+    constant = module.value(node).constant
+    if isinstance(constant, int) or depth <= 0:
+        return constant if isinstance(constant, int) else None
+    if isinstance(node, cst.BinaryOperation):
+        reckon = _RECKONED.get(type(node.operator))
+        left, right = (_number(module, side, depth - 1) for side in (node.left, node.right))
+        small = left is not None and right is not None and 0 <= right <= _BITS and abs(left) <= _BITS
+        if reckon is None or left is None or right is None or not (small or isinstance(node.operator, _SUMS)):
+            return None
+        return reckon(left, right)
+    value = module.followed(node, module.scope_of(node), module.order_of(node))
+    default = value.node if value is not None and value.node is not node else _default(module, node)
+    return _number(module, default, depth - 1) if default is not None else None
+
+
+def _default(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What the parameter that `node` is has where a call does not give it."""
+    home = module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
+    bindings = home.bindings[bare(node)] if home is not None else []
+    parameter = bindings[0].node if len(bindings) == 1 else None
+    return parameter.default if isinstance(parameter, cst.Param) else None
 
 
 def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
@@ -102,7 +136,9 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
     if isinstance(node, cst.Name) and node.value in ("None", "True", "False"):
         return True
     if isinstance(node, cst.Subscript):
-        return _is_number(module, node.value, depth)
+        # Of a graph of networkx these give what a node or an edge has.
+        view = isinstance(node.value, cst.Attribute) and node.value.attr.value in ("edges", "nodes")
+        return not view and _is_number(module, node.value, depth)
     if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
         return True
     if isinstance(node, cst.Name) and (_counts(module, node) or _is_index(module, node)):
