@@ -3027,3 +3027,68 @@ def main(args):
 @pytest.mark.parametrize(("given", "severity"), [("AutoProcessor", "note"), ("Reader", "warning")])
 def test_what_an_object_of_a_library_gives_is_changed_in_part(project, given, severity):
     assert severity_of_the_loader(project(main_DOT_py=PROCESSED.replace("GIVEN", given))) == severity
+
+
+SPLITTING = """
+import numpy as np
+import torch
+from otherlib import Foreign
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, count):
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        return index
+
+class Noise(Rows):
+    def __init__(self, count):
+        super().__init__(count)
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, index):
+        return self.rng.random()
+
+class Factory:
+    def __init__(self):
+        self.train = None
+
+    def split(self, name, labelled=True):
+        rows = self.train
+        return rows if labelled else Rows(len(rows))
+
+class Few(Factory):
+    def __init__(self, count=8):
+        super().__init__()
+        self.train = Rows(count)
+
+class Many(Factory):
+    def __init__(self, count=80):
+        super().__init__()
+        self.train = GIVEN(count)
+
+def few(**options):
+    return Few(**options)
+
+def rows_of(name, **options):
+    if name == "few":
+        return few(**options)
+    if name == "again":
+        return rows_of("few", **options)
+    return Many(**options)
+
+def main(config):
+    torch.manual_seed(0)
+    rows = rows_of(**config.rows)
+    for row in DataLoader(rows.split("train", labelled=config.labelled), num_workers=config.workers):
+        print(row)
+"""
+
+
+@pytest.mark.parametrize(("given", "severity"), [("Rows", "note"), ("Noise", "error"), ("Foreign", "warning")])
+def test_a_method_gives_rows_of_an_object_that_a_function_makes(project, given, severity):
+    assert severity_of_the_loader(project(main_DOT_py=SPLITTING.replace("GIVEN", given))) == severity

@@ -382,7 +382,7 @@ class WorkerObjects(WorkerBodies):
         if isinstance(function.value, ast.Name) and function.value.id == "self":
             objects, whole = [scope.instance], True
         else:
-            made, whole = self.bindings.objects(function.value, scope)
+            made, whole = self._made_behind(function.value, scope)
             objects = [self._made_object(owner, inner) for owner, inner in made]
         for one in objects:
             members = ((method(class_, function.attr), home) for class_, home in one.classes) if one is not None else ()
@@ -394,6 +394,25 @@ class WorkerObjects(WorkerBodies):
                 self._value(value, inner._replace(instance=one), way, depth + 1)
             whole &= bool(returned)
         return whole and bool(objects)
+
+    def _made_behind(self, node: ast.expr, scope: Scope) -> tuple[list[tuple[ast.Call, Scope]], bool]:
+        """The calls that make the object that `node` is, also in the functions of the project that give it, and whether
+        these are all."""
+        found: list[tuple[ast.Call, Scope]] = []
+        queue, seen, whole = [(node, scope)], set[int](), True
+        while queue:
+            made, known = self.bindings.objects(*queue.pop())
+            whole &= known and bool(made)
+            for call, inner in made:
+                name = self.classes.dotted(call.func, inner.file)
+                where, file = self.classes.definition(name, inner.file) or (None, inner.file)
+                if not isinstance(where, ast.FunctionDef):
+                    found.append((call, inner))
+                elif id(call) not in seen:
+                    seen.add(id(call))
+                    there, returned = self._returned(where, file, call, inner)
+                    queue += ((value, there) for value in returned)
+        return found, whole
 
     def _made_object(self, call: ast.Call, scope: Scope) -> Instance | None:
         """The object of a class of the project that `call` makes."""
