@@ -195,9 +195,37 @@ def rl() -> Step:
     return step
 
 
+def images() -> Step:
+    """A pass over 64 images of 64×64 in batches of 16: cropped and flipped at random, made a tensor, normalized."""
+    noise = np.random.default_rng(0)
+    pixels = [noise.integers(0, 256, (64, 64, 3), dtype=np.uint8) for _ in range(64)]
+    mean, std = torch.tensor([0.5, 0.5, 0.5]).view(3, 1, 1), torch.tensor([0.2, 0.2, 0.2]).view(3, 1, 1)
+
+    class Images(torch.utils.data.Dataset[tuple[torch.Tensor, int]]):
+        def __len__(self) -> int:
+            return len(pixels)
+
+        def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+            top, left = (int(torch.randint(0, 9, (1,))) for _ in range(2))
+            image = pixels[index][top : top + 56, left : left + 56]
+            if torch.rand(1) < 0.5:
+                image = image[:, ::-1]
+            tensor = torch.from_numpy(image.copy()).permute(2, 0, 1).contiguous().float().div(255)
+            return tensor.sub_(mean).div_(std), index % 10
+
+    order = torch.Generator().manual_seed(0)
+    loader = torch.utils.data.DataLoader(Images(), batch_size=16, shuffle=True, generator=order)
+
+    def step() -> int:
+        return sum(len(batch) for batch, _ in loader)
+
+    return step
+
+
 MODELS: dict[str, Callable[[], Step]] = {
     "mlp": mlp,
     "rl": rl,
+    "images": images,
     "resnet": resnet,
     "resnet-channels-last": resnet_channels_last,
     "resnet20": resnet20,

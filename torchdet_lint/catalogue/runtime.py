@@ -43,6 +43,8 @@ class Dispatch(NamedTuple):
     composed: dict[str, dict[str, str]]
     forward: dict[str, str]
     spelled: dict[str, str]
+    folded: dict[str, Words]
+    folded_draws: dict[str, Words]
 
 
 class Surroundings(NamedTuple):

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
-def _codes(names: Iterable[str]) -> frozenset[CodeType]:
-    """The code of those functions that this release of torch has."""
-    found = set()
+def _codes(names: Iterable[str]) -> dict[int, CodeType]:
+    """The code of those functions that this release of torch has, by its identity: to hash a code is slow."""
+    found = {}
     for name in names:
         with contextlib.suppress(ImportError, AttributeError):
-            found.add(pkgutil.resolve_name(name).__code__)
-    return frozenset(found)
+            code = pkgutil.resolve_name(name).__code__
+            found[id(code)] = code
+    return found
 
 
 _FILLS, _UNUSED = _codes(runtime.dispatch().fills), _codes(runtime.dispatch().unused)
@@ -38,12 +39,15 @@ def not_ours(frame: FrameType | None) -> FrameType | None:
 
 
 def is_filled(frame: FrameType | None) -> bool:
-    """Whether the memory that an op hands out here is filled in C++."""
-    frame = not_ours(frame)
-    return frame is not None and frame.f_code in _FILLS
+    """Whether the memory that an op hands out here, in a frame that is not ours, is filled in C++."""
+    return frame is not None and id(frame.f_code) in _FILLS
 
 
 def is_unused(frame: FrameType | None) -> bool:
-    """Whether nothing is used of what the memory holds that an op hands out here, or in a comprehension here."""
-    frame = not_ours(frame)
-    return frame is not None and any(one is not None and one.f_code in _UNUSED for one in (frame, frame.f_back))
+    """Whether nothing is used of what the memory holds that an op hands out here, in a frame that is not ours, or in a
+    comprehension here.
+    """
+    if frame is None:
+        return False
+    above = frame.f_back
+    return id(frame.f_code) in _UNUSED or (above is not None and id(above.f_code) in _UNUSED)

@@ -29,6 +29,7 @@ class Plan:
     its first argument, which it writes, `binds` that the tensor which it returns is made of those that it is given;
     `outs` are the keywords that it writes and reads nothing of. `form` says what is all that it gives: `MADE` one new
     tensor, `CHANGED` its first argument, `NUMBER` a number of Python's; 0 where it gives or does more than that.
+    `generator` is the position of an argument that is one, -1 where there is none.
     """
 
     __slots__ = (
@@ -37,6 +38,7 @@ class Plan:
         "form",
         "fresh",
         "function",
+        "generator",
         "index",
         "kind",
         "name",
@@ -60,6 +62,7 @@ class Plan:
         self.outs: frozenset[str] = frozenset()
         self.tensors: tuple[bool, ...] = ()
         self.form = 0
+        self.generator = -1
         if schema is None:
             return
         self.name = schema.name.replace("::", ".") + (f".{schema.overload_name}" if schema.overload_name else "")
@@ -72,11 +75,12 @@ class Plan:
         self.random = torch.Tag.nondeterministic_seeded in function.tags and base not in _TABLES.drawless
         self.overwrites = base in _TABLES.overwrites and bool(self.written) and self.written[0][0] == 0
         self.outs = frozenset(name for _, name in self.written if _is_out(schema, name))
+        self.generator = next((at for at, one in enumerate(schema.arguments) if "Generator" in str(one.type)), -1)
         self.kind = _kind(namespace, base, schema, bool(self.written))
         if self.kind == VALUE and not self.written:
             number = [str(one.type) for one in schema.returns] == ["number"]
             self.form = MADE if self.fresh == 1 else NUMBER if number else 0
-        elif self.kind == VALUE and not self.random and not self.fresh and [at for at, _ in self.written] == [0]:
+        elif self.kind == VALUE and not self.fresh and [at for at, _ in self.written] == [0]:
             self.form = CHANGED
 
     def inputs_of(self, kwargs: dict[str, Any]) -> list[Any]:

@@ -13,7 +13,8 @@ from torchdet_lint.verifier.ops.allocations import is_filled, is_unused, not_our
 from torchdet_lint.verifier.ops.dispatch import tracing, while_traced
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, NUMBER, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
-from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, form_of, memory
+from torchdet_lint.verifier.recording.generators import torch_digest
+from torchdet_lint.verifier.recording.op.memory import PART, UNWRITTEN, extent, form_of, memory
 from torchdet_lint.verifier.recording.op.places import caller, current_node, places
 from torchdet_lint.verifier.recording.values import base_of, exact, leaves, plain_digest, tensors_in
 
@@ -57,7 +58,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     """
     plans, owners, arrivals = run.plans, run.owners, run.arrivals
     buffer, extend, pack = stream.buffer, stream.buffer.extend, trace.RECORD.pack
-    pack_drawn = trace.DRAWN.pack
+    pack_drawn, pack_taken, pack_allocated = trace.DRAWN.pack, trace.TAKEN.pack, trace.ALLOCATED.pack
     plain, mask = torch.Tensor, hashing.MASK
     read, fresh, several, written, changed, still_unwritten, last_unwritten, note_foreign, digest_of, settled = memory(
         run
@@ -70,6 +71,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
     no_numbers = hash(())
+    default = torch.default_generator
     numeric = (float, int, bool)
     nothing: dict[str, Any] = {}
     inside = False
@@ -139,7 +141,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 picked: list[int] = []
                 read(args[1:], [], picked, [])
                 site = find_site(plan, None, frame)
-                extend(trace.record(site, 0, hash(tuple(picked)), extent(args[0]), (extent(out) & mask,), ()))
+                extend(pack(site, 1, 0, hash(tuple(picked)), extent(args[0]), extent(out) & mask))
                 stream.records += 1
                 if len(buffer) > _FLUSH_BYTES:
                     stream.flush()
@@ -157,14 +159,15 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
             run.begun.discard(base)
-            (run.filled.add if is_filled(frame) else run.filled.discard)(base)
-            if is_unused(frame):
+            maker = not_ours(frame)
+            (run.filled.add if is_filled(maker) else run.filled.discard)(base)
+            if is_unused(maker):
                 out.zero_()
                 fresh(out)
             allocated[base] = site
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])
-            extend(trace.record(site, 0, hash(tuple(numbers)), 0, (), ()))
+            extend(pack_allocated(site, 0, 0, hash(tuple(numbers)), 0))
             stream.records += 1
 
     def bind(plan: Plan, out: torch.Tensor, frame: FrameType | None) -> None:
@@ -187,14 +190,11 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             allocated[base] = allocated[last_unwritten()]
         return out
 
-    def seed_of(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
+    def seed_of(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
         generator = kwargs.get("generator")
-        if generator is None:
-            for value in args:
-                if isinstance(value, torch.Generator):
-                    generator = value
-                    break
-        seed = torch.default_generator.initial_seed()
+        if generator is None and 0 <= plan.generator < len(args):
+            generator = args[plan.generator]
+        seed = default.initial_seed()
         if generator is not None and (own := generator.initial_seed()) != seed:
             return trace.RANDOM | trace.DRAWN_FROM_OWN, own & mask
         for value in (out,) if type(out) is plain else tensors_in(out):
@@ -305,8 +305,12 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 owners.pop(base, None)
         return out
 
-    def folded(name: str, given: Sequence[Any], function: Callable[[], Any]) -> Any:
-        """Many small ops, of which all follows from what they are given: one record of what they read and wrote."""
+    def folded(
+        name: str, given: Sequence[Any], function: Callable[[], Any], *, draws: bool = False, takes: bool = False
+    ) -> Any:
+        """Many small ops, of which all follows from what they are given: one record of what they read and wrote. They
+        may be those of a function that `draws` from torch's generator, or that `takes` what is no tensor, an image say.
+        """
         before: dict[int, int] = {}
         if inside or not settled(given, before):
             return function()
@@ -315,6 +319,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         came: list[tuple[int, int]] = []
         plan = run.plan_named(name)
         flags = 0
+        generator = torch_digest() if draws else 0
         try:
             flags = read(given, tensors, numbers, came)
         except Exception as error:
@@ -340,6 +345,13 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                             digests.append(fresh(value))
                         elif version != value._version:
                             flags |= written(value, digests)
+                if draws and torch_digest() != generator:
+                    seed = default.initial_seed()
+                    flags |= trace.RANDOM | (trace.UNSEEDED if seed == run.first_seed else 0)
+                    extra.append(seed & mask)
+                if takes and not tensors and type(out) is plain:
+                    note_foreign(out)
+                    came.append((digests[0], 0))
                 if came:
                     flags |= outside(came, extra)
                 site = find_site(plan, None, caller())
@@ -370,7 +382,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         if inside:
             out = call(plan, args, kwargs)
             if plan.random:
-                drawn.append(seed_of(args, kwargs, out))
+                drawn.append(seed_of(plan, args, kwargs, out))
             return out
         if run.captured is not None:
             return captured(plan, args, kwargs)
@@ -419,11 +431,19 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                     digest = exact(out) if type(out) in numeric else -1
                 elif args:
                     digest = changed(args[0])
+                if digest > mask:
+                    digest -= PART
+                    flags = trace.SCRATCH
             if digest >= 0 and plan.random:
-                more, seed = seed_of(args, kwargs, out)
-                extend(pack_drawn(site, 1, more, read_numbers, hash(tuple(tensors)), digest, seed))
+                more, seed = seed_of(plan, args, kwargs, out)
+                extend(pack_drawn(site, 1, flags | more, read_numbers, hash(tuple(tensors)), digest, seed))
             elif digest >= 0:
-                extend(pack(site, 1, 0, read_numbers, hash(tuple(tensors)), digest))
+                extend(pack(site, 1, flags, read_numbers, hash(tuple(tensors)), digest))
+            elif kind == LIFT and type(out) is plain and not plan.written:
+                digest = fresh(out)
+                note_foreign(out)
+                flags, states = run.outside(hash((digest,)) & mask)
+                extend(pack_taken(site, 1, flags, no_numbers, no_numbers, digest, *states))
             else:
                 digests: list[int] = []
                 extra: list[int] = []
@@ -437,7 +457,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 for position, name in plan.written:
                     flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
                 if plan.random:
-                    more, seed = seed_of(args, kwargs, out)
+                    more, seed = seed_of(plan, args, kwargs, out)
                     flags |= more
                     extra.append(seed)
                 if kind == LIFT:

@@ -207,7 +207,7 @@ class Stream:
         self.whole: Callable[..., Any] = lambda name, inputs, function, outputs: function()
         self.engine: FrameType | None = None
         self.mode: object = None
-        self.folded: Callable[..., Any] = lambda name, given, function: function()
+        self.folded: Callable[..., Any] = lambda name, given, function, **_: function()
         self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 
     def after_fork(self) -> None:

@@ -106,7 +106,7 @@ def fill_mode(byte: int) -> Any:
     """
     import torch
 
-    from torchdet_lint.verifier.ops.allocations import is_unused
+    from torchdet_lint.verifier.ops.allocations import is_unused, not_ours
     from torchdet_lint.verifier.ops.dispatch import OpMode, name_of
 
     fresh = frozenset(f"aten::{name}" for name in (*_FACTORIES, *_METHODS))
@@ -114,7 +114,7 @@ def fill_mode(byte: int) -> Any:
     def fill(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = function(*args, **kwargs)
         if name_of(function) in fresh and isinstance(result, torch.Tensor) and not result.is_meta:
-            _fill(torch, result, 0 if is_unused(sys._getframe()) else byte)
+            _fill(torch, result, 0 if is_unused(not_ours(sys._getframe())) else byte)
         return result
 
     return OpMode(fill)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchdet_lint.verifier.trace.format import (
+    ALLOCATED,
     ARRIVED,
     BATCH,
     CHECK,
@@ -22,6 +23,7 @@ from torchdet_lint.verifier.trace.format import (
     SCRATCH,
     SHARED,
     SUFFIX,
+    TAKEN,
     TORCH_USED,
     UNSEEDED,
     UNWRITTEN,
@@ -46,6 +48,7 @@ from torchdet_lint.verifier.trace.timeline import Timeline, most_steps
 from torchdet_lint.verifier.trace.writer import Writer, unwritable
 
 __all__ = [
+    "ALLOCATED",
     "ARRIVED",
     "BATCH",
     "CHECK",
@@ -65,6 +68,7 @@ __all__ = [
     "SCRATCH",
     "SHARED",
     "SUFFIX",
+    "TAKEN",
     "TORCH_USED",
     "UNSEEDED",
     "UNWRITTEN",

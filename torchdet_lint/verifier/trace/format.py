@@ -44,8 +44,10 @@ CHECK = "constraints"
 """How the op begins under which a check of a distribution's values is recorded: `constraints.simplex`."""
 BLOCK = struct.Struct("<cxxxIII")
 RECORD, DRAWN = struct.Struct("<IHHqqQ"), struct.Struct("<IHHqqQQ")
+ALLOCATED, TAKEN = struct.Struct("<IHHqq"), struct.Struct("<IHHqqQ4Q")
 """A record of one digest without extra words: site, number of digests, flags, `scalars` and `inputs` as `hash` gives
-them, digest; of an op that drew random numbers the seed after it.
+them, digest; of an op that drew random numbers the seed after it. A record of memory that is handed out, which has no
+digest; of a value that comes from outside, with the four words for that.
 """
 PROLOGUE = struct.Struct("<8sI")
 

@@ -6,7 +6,6 @@ the storage it is. Memory that torch did not allocate, and what came from outsid
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 CLEAN = hashing.MASK - 1
 UNWRITTEN = 1
+PART = hashing.MASK + 1
 _SEQUENCE = 1 << 60
 
 
@@ -30,12 +30,13 @@ class Memory(NamedTuple):
 
     `read(arguments, tensors, numbers, came)` digests what an op reads into `tensors` and `numbers`, what came from
     outside into `came`, and returns flags. `fresh(value)` is the digest of a tensor that an op made, `several(out,
-    digests, scratch, unwritten)` digests all that it returned, and `written(value, digests)` what it wrote in place,
-    with the flags for that; `changed(value)` is the digest of one plain tensor that it wrote, in memory that is known
-    and all written, else -1, and `written` has to be asked. `still_unwritten(arguments)` are the storages of which a
-    part is not written, `unwritten()` is the one that was read last. `note_foreign(tensor)` looks whether torch owns
-    its memory, and `digest_of(value)` digests a part of a batch. `settled(arguments, versions)` says whether all
-    tensors are plain ones of the CPU, in memory that is this process's and wholly written, and notes their versions.
+    digests, scratch, unwritten)` digests all that it returned, and `written(value, digests)` what it wrote in
+    place, with the flags for that; `changed(value)` is the digest of one plain tensor that it wrote, in memory that
+    is known and this process's alone, plus `PART` where not all of that was written before, else -1, and `written`
+    has to be asked. `still_unwritten(arguments)` are the storages of which a part is not written, `unwritten()` is
+    the one that was read last. `note_foreign(tensor)` looks whether torch owns its memory, and `digest_of(value)`
+    digests a part of a batch. `settled(arguments, versions)` says whether all tensors are plain ones of the CPU, in
+    memory that is this process's and wholly written, and notes their versions.
     """
 
     read: Callable[[Any, list[int], list[int], list[tuple[int, int]]], int]
@@ -72,6 +73,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
     parts_of = hashing.inner_tensors
     plain, parameter = torch.Tensor, torch.nn.Parameter
     numeric = (float, int, bool, complex)
+    dataless = {type(None), torch.dtype, torch.layout, torch.device, torch.memory_format, torch.Generator, str}
     last_unwritten = 0
 
     def read(arguments: Any, tensors: list[int], numbers: list[int], came: list[tuple[int, int]]) -> int:  # noqa: C901
@@ -102,7 +104,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
                     flags |= read(value, tensors, numbers, came)
                 numbers.append(_SEQUENCE + len(value))
                 continue
-            elif value is None:
+            elif kind in dataless:
                 continue
             elif isinstance(value, plain):
                 if parts := parts_of(value):
@@ -116,6 +118,9 @@ def memory(run: Run) -> Memory:  # noqa: C901
             if not base:
                 continue
             known = owner(base)
+            if known is not None and not known & 1 and base not in foreign:
+                tensors.append(known + part)
+                continue
             if base in foreign and base not in loans and own(value):
                 # The address was that of foreign memory, which was freed since.
                 foreign.discard(base)
@@ -166,12 +171,14 @@ def memory(run: Run) -> Memory:  # noqa: C901
         """Memory that torch did not allocate, or that other processes share, may be written behind its back: it is
         digested at every read. Returns the flag of memory that is shared.
         """
-        with contextlib.suppress(RuntimeError, NotImplementedError):
+        try:
             if not own(tensor):
                 base = base_of(tensor)
                 loans.pop(base, None)
                 foreign.add(base)
                 return trace.SHARED if tensor.is_cpu and tensor.untyped_storage().is_shared() else 0
+        except (RuntimeError, NotImplementedError):
+            pass
         return 0
 
     def own(tensor: torch.Tensor) -> bool:
@@ -243,10 +250,15 @@ def memory(run: Run) -> Memory:  # noqa: C901
         if address and at is not None:
             offset: Any = value.storage_offset()
             base = address - offset * value.element_size() if offset else address
-            if (old := owner(base)) is not None and not old & 1 and base not in foreign:
+            if (old := owner(base)) is not None and base not in foreign:
                 known = digest(at(address), seed)
-                owners[base] = hash((old, known)) & CLEAN
-                return known
+                now = hash((old, known)) & CLEAN
+                if not old & 1:
+                    owners[base] = now
+                    return known
+                part = value.numel() * value.element_size() < value.untyped_storage().nbytes()
+                owners[base] = now | part
+                return known + PART
         return -1
 
     def written(value: Any, digests: list[int]) -> int:

@@ -109,7 +109,10 @@ def places(run: Run, stream: Stream) -> Places:  # noqa: C901
         if frame is None:
             frame = stream.engine
         if frame is None or type(way := frame.f_trace) is not OwnWay:
-            found, room, passed = belongs(frame)
+            found: FrameType | None = frame
+            room, passed = TORCH, 0
+            if frame is None or kinds[frame.f_code.co_filename] != OWN:
+                found, room, passed = belongs(frame)
             place = (id(found.f_code), found.f_lasti, room) if found is not None else (0, 0, room)
             way = ways.get(place)
             if way is None:

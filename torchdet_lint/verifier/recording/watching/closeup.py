@@ -82,11 +82,11 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
             look.save([new, *changed], list(changed))
         return out
 
-    def watched_folded(name: str, given: Sequence[Any], function: Callable[[], Any]) -> Any:
+    def watched_folded(name: str, given: Sequence[Any], function: Callable[[], Any], **about: bool) -> Any:
         if stream.records != targets[0]:
-            return folded(name, given, function)
+            return folded(name, given, function, **about)
         versions = {id(value): value._version for value in tensors_in(given) if isinstance(value, torch.Tensor)}
-        out = folded(name, given, function)
+        out = folded(name, given, function, **about)
         if stream.records > targets[0]:
             tensors = [value for value in tensors_in(given) if isinstance(value, torch.Tensor)]
             changed = [value for value in tensors if versions.get(id(value)) != value._version]

@@ -18,7 +18,7 @@ from torch.utils import _python_dispatch
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.patching.patches import Patches, after_import
 from torchdet_lint.verifier.recording.op.places import current_node
-from torchdet_lint.verifier.recording.watching import constraints, handed, kernels, ranks, tasks, updates
+from torchdet_lint.verifier.recording.watching import constraints, handed, kernels, ranks, tasks, transforms, updates
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     tasks.watch(run, patches, _here)
     updates.watch(run, patches, _here)
     constraints.watch(run, patches, _here, keep_compiler_out)
+    transforms.watch(run, patches, _here, keep_compiler_out)
     kernels.watch(run, patches, _here)
     for name in _REGION_HOMES:
         after_import(patches, name, lambda module: _watch_regions(run, patches, module, keep_compiler_out))
