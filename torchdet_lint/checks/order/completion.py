@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _UNORDERED = "generator_unordered"
+_COMPUTING = ("numpy.", "torch.")
+"""Where the functions are whose results are values and no keys: `torch.from_numpy(part)`."""
 
 
 def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -91,7 +93,7 @@ class Completions(Follower):
             parts = [arg.value for arg in value.args]
         else:
             return False
-        keys = _Keys(self.orders.endings, target)
+        keys = _Keys(self.module, self.orders.endings, target)
         if body is not None:
             for node in nodes(body):
                 if isinstance(node, cst.Assign):
@@ -132,8 +134,8 @@ class Completions(Follower):
 class _Keys:
     """The names that tell tasks apart in a loop over them."""
 
-    def __init__(self, endings: Mapping[str, re.Pattern[str]], target: cst.BaseExpression) -> None:
-        self.endings = endings
+    def __init__(self, module: Module, endings: Mapping[str, re.Pattern[str]], target: cst.BaseExpression) -> None:
+        self.module, self.endings = module, endings
         paired = isinstance(target, cst.Tuple)
         self.tasks = set() if paired else set(names_in(target))
         first = target.elements[0].value if isinstance(target, cst.Tuple) else target
@@ -160,5 +162,6 @@ class _Keys:
             return isinstance(node.value, cst.Name) and node.value.value in self.tasks
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             own = self.tasks.isdisjoint(names_in(node.func))
-            return own and any(isinstance(arg.value, cst.Name) and arg.value.value in self.tasks for arg in node.args)
+            found = own and any(isinstance(arg.value, cst.Name) and arg.value.value in self.tasks for arg in node.args)
+            return found and not any(name.startswith(_COMPUTING) for name in self.module.resolve(node.func))
         return False
