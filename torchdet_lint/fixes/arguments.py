@@ -34,10 +34,17 @@ def set_arguments(draft: Draft, changes: Sequence[SetArgument]) -> list[Edit]:
         if held is not None:
             edits.append(draft.editor.edit(*draft.layout.span(held), draft.filled(value, held)))
         else:
-            new.append(f"{change.name}={draft.filled(value, node)}")
+            new.append(f"{change.name}{_equals(node)}{draft.filled(value, node)}")
     if new:
         edits += _appended(draft, node, new)
     return edits
+
+
+def _equals(node: cst.Call) -> str:
+    """How the call writes what stands between a keyword and its value: as most of its arguments have it."""
+    written = [arg.equal for arg in node.args if isinstance(arg.equal, cst.AssignEqual)]
+    spaced = [one for one in written if one.whitespace_before.empty is False and one.whitespace_after.empty is False]
+    return " = " if 2 * len(spaced) > len(written) else "="
 
 
 def move_to_holder(draft: Draft, change: SetArgument) -> None:

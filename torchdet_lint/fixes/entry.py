@@ -33,6 +33,8 @@ _OWN_LIBRARY = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
 DETERMINISTIC = ("torch", "{torch}.use_deterministic_algorithms(True)")
 CUBLAS = ("os", '{os}.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")')
 _VALUELESS = ("{random}.seed(", "{numpy}.random.seed(", DETERMINISTIC[1])
+# So many statements stand above the seeds of a function.
+_NEAR = 4
 _GUARD = lazy(r"__name__\s*==|==\s*__name__")
 
 
@@ -275,15 +277,30 @@ def seeded_function(draft: Draft, change: SeedFunction) -> Edit:
         seed, test = _given_seed(draft, change, {one.name.value for one in (*parameters, *node.params.kwonly_params)})
     if draft.module.library.facts.conventions.is_process_number.fullmatch(first):
         seed = f"{seed} + {first}" if seed != "0" else first
-    lines = [f"if {test}:"] if test else []
+    held = _seeding_block(draft, node.body, test) if test and "deterministic" not in change.libraries else None
+    lines = [f"if {test}:"] if test and held is None else []
     for library in (one for one in LIBRARIES if one in change.libraries):
         module, line = _SEED_LINE[library]
         draft.needed[module] = module
-        lines.append((draft.layout.indent if test else "") + line.replace("{seed}", seed))
+        lines.append((draft.layout.indent if test and held is None else "") + line.replace("{seed}", seed))
+    if held is not None:
+        return inserted(draft, InsertBefore(held, "\n".join(lines)))
     if "deterministic" in change.libraries:
         draft.needed["torch"] = "torch"
         lines.append(DETERMINISTIC[1])
     return inserted(draft, InsertBefore(node.body.body[0], "\n".join(lines)))
+
+
+def _seeding_block(draft: Draft, body: cst.IndentedBlock, test: str) -> cst.BaseStatement | None:
+    """The first statement under an `if` with this `test` that does nothing but seed, near the start of a function."""
+    for one in body.body[:_NEAR]:
+        if isinstance(one, cst.If) and one.orelse is None and draft.module.code(one.test) == test:
+            lines = one.body.body if isinstance(one.body, cst.IndentedBlock) else ()
+            parts = [part for line in lines if isinstance(line, cst.SimpleStatementLine) for part in line.body]
+            calls = [part.value for part in parts if isinstance(part, cst.Expr) and isinstance(part.value, cst.Call)]
+            if len(calls) == len(lines) == len(parts) and all("seed" in dotted(call.func) for call in calls):
+                return lines[0] if isinstance(lines[0], cst.BaseStatement) else None
+    return None
 
 
 def _given_seed(draft: Draft, change: SeedFunction, parameters: set[str]) -> tuple[str, str]:
