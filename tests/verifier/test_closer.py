@@ -200,6 +200,17 @@ def test_what_is_not_established_is_said_only_where_nothing_is(differing, said):
     assert [line[: len(start)] for line, start in zip(lines, said, strict=True)] == said
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_tensor_of_another_shape_is_told_by_its_shapes(tmp_path):
+    bodies = [lambda rows=rows: torch.stack([torch.ones(3).mul(2)] * rows) for rows in (2, 4)]
+    paths = [recorded(tmp_path / f"{number}.tdtrace", body) for number, body in enumerate(bodies)]
+    [kept] = values = look(Session(tmp_path, bodies), compare(*paths))
+    assert (kept.shape, kept.other_shape, kept.differing) == ((2, 3), (4, 3), 0)
+    assert amounts(types.SimpleNamespace(values=values, verdict="", losses=None)) == [
+        "values: the output of aten.stack has the shape [2, 3] | [4, 3]"
+    ]
+
+
 class Wobbly:
     """An op of ours whose second output is off by `size` in every call but the first of a run."""
 

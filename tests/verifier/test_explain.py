@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import torch
 
 from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier.comparison.behind import lines_behind
 from torchdet_lint.verifier.comparison.explain import Explanation, Finding, explain, lint, op_rule, standing_on
-from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Evidence
 from torchdet_lint.verifier.ops.plans import Plan
-from torchdet_lint.verifier.trace import Site
+from torchdet_lint.verifier.trace import BATCH, Site
+from torchdet_lint.verifier.verification import report
 
 
 @pytest.mark.parametrize("op", ["add.Tensor", "add_.Tensor", "sub.Tensor", "softmax.int", "_softmax"])
@@ -169,3 +171,44 @@ def test_another_file_is_named_from_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (told,) = [finding for finding in lint([program, tmp_path / "model.py"]) if finding.code == "TDL101"]
     assert "(model.py:5)" in told.message
+
+
+def test_numbers_that_pick_other_tensors_may_come_from_a_hash():
+    item = entered(7)
+    met = msgspec.structs.replace(item, source="order", evidence=Evidence(inputs_equal=False, numbers_equal=True))
+    assert "TDL601" in explain(met).also
+
+
+LOADER = """import torch
+def main():
+    for batch in torch.utils.data.DataLoader(Rows(), num_workers=2):
+        print(batch)
+class Rows:
+    def __getitem__(self, index):
+        rng = make()
+        return torch.tensor(rng.random())
+"""
+
+
+def test_a_batch_and_what_the_workers_made_it_of_are_one_cause(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text(LOADER)
+    finding = Finding("TDL104", "said", str(tmp_path / "train.py"), 7)
+    monkeypatch.setattr(report.explain, "lint", lambda *_, **__: (finding,))
+    evidence = Evidence(inputs_equal=True, numbers_equal=True, generators={"torch": "equal"})
+    batch = Divergence(Site(BATCH, "forward", "train.py", 3, "main"), 0, "cause", "outside", evidence)
+    made = Divergence(
+        Site("aten.lift_fresh", "forward", "train.py", 8, "__getitem__"),
+        0,
+        "cause",
+        "outside",
+        evidence,
+        stream="process",
+    )
+    compared = Comparison(
+        identical=False, compared=2, a_records=2, b_records=2, differing=2, divergences=(batch, made), partings=(),
+        persistence="persistent", environment={},
+    )  # fmt: skip
+    told = report.report_on("pair", ("train.py",), [], compared, (), tmp_path, lint=True)
+    [cause] = told.causes
+    assert (cause.rule, cause.op, cause.finding.line) == ("TDL104", BATCH, 7)
+    assert [place.rpartition("/")[2] for place in cause.places] == ["train.py:8 in a worker"]

@@ -267,7 +267,7 @@ def _order(item: Divergence) -> Explanation:
         return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
     if _in_an_optimizer_of_a_process(item):
         return Explanation(_SHARED, "TDL307", ("TDL305", "TDL306", "TDL304"))
-    others = _possible(item, ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102"))
+    others = _possible(item, ("TDL305", "TDL306", "TDL304", "TDL601", "TDL103", "TDL102"))
     return _by_generator(item, words) or Explanation(words + _idle(item), "", others)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import linecache
+import sys
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.patching.frames import is_users, user_line
@@ -55,12 +58,30 @@ def watch_entropy(patches: Patches, tell: Callable[[], object]) -> None:
 
         @functools.wraps(original)
         def randbits(bits: int) -> Any:
-            tell()
+            frame = sys._getframe(1)
+            if not _seeds_next(frame.f_code.co_filename, frame.f_lineno or 0):
+                tell()
             return original(bits)
 
         patches.set(sequences, "randbits", randbits)
 
     after_import(patches, "numpy.random", numpy)
+
+
+@functools.lru_cache(maxsize=512)
+def _seeds_next(file: str, line: int) -> bool:
+    """Whether a line makes a `RandomState` and gives it a seed: NumPy makes it without one first, and seeds it then."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [call for call in calls if call.lineno <= line <= (call.end_lineno or 0)]
+    made = [call for call in calls if ast.unparse(call.func).rpartition(".")[2] == "RandomState"]
+    given = [next(iter([*call.args, *(one.value for one in call.keywords)]), None) for call in made]
+    return bool(given) and not any(
+        one is None or (isinstance(one, ast.Constant) and one.value is None) for one in given
+    )
 
 
 def watch_generators(patches: Patches, tell: Told) -> None:

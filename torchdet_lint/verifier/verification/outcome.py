@@ -99,7 +99,8 @@ class Values(msgspec.Struct, frozen=True):
     `name` is the parameter's or the variable's, where one is known. `one_ulp` is how far the output moves where each
     input moves by one unit in the last place; `size` is `rounding` or `larger` by it, or empty where that is not
     established. Of `replayed` repetitions on the same inputs `replay_differing` gave another result than most, at a
-    rate between `replay_low` and `replay_high` (95 %). Where the second pass showed no difference, `differing` is 0.
+    rate between `replay_low` and `replay_high` (95 %). Where the second pass showed no difference, `differing` is 0; so
+    it is where run B's tensor is of an `other_shape` than run A's, and values have no twins.
     """
 
     op: str
@@ -125,6 +126,7 @@ class Values(msgspec.Struct, frozen=True):
     replay_differing: int = 0
     replay_low: float = 0.0
     replay_high: float = 1.0
+    other_shape: tuple[int, ...] | None = None
 
 
 class Spread(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from torchdet_lint.verifier.comparison.picture import Picture
 from torchdet_lint.verifier.trace import BATCH
 from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers
 from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, Outcome, RunSummary, Spread
-from torchdet_lint.verifier.verification.text import text
+from torchdet_lint.verifier.verification.text import ASIDE, text
 
 if TYPE_CHECKING:
     import os
@@ -188,7 +188,8 @@ def _with_places(met: list[tuple[Divergence, Cause]], root: Path) -> Cause:
 def _place_and_stream(cause: Cause, root: Path) -> str:
     file, line = (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
     place = f"{seen_from_here(file, root)}:{line}" if file else cause.op
-    return place if cause.stream == "main" else f"{place} in {cause.stream.removeprefix('process ')}"
+    where = ASIDE.get(cause.stream, cause.stream.removeprefix("process "))
+    return place if cause.stream == "main" else f"{place} in {where}"
 
 
 def cause_alone(item: Divergence, outcome: Comparison, root: Path) -> Cause:
@@ -263,6 +264,9 @@ def _cause(
     if compared and item.source == "op" and set(outcome.environment) - _VARIED:
         why = explain.Explanation(_ELSEWHERE)
     others = [other for other in outcome.causes if other is not item]
+    if item.site.op == BATCH:
+        # It was made in the functions that the workers ran.
+        others = [other for other in others if other.stream != "process"]
     way = explain.on_the_way(item, outcome.partings, root)
     finding = explain.standing_on(item, why, findings, root, others, way)
     named = (why.rule, *why.also)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.outcome import Cause, Outcome
 
 LINES = 30
+ASIDE = {"thread": "another thread", "process": "a worker"}
+"""What runs beside the main thread where it is the scheduler's choice who does what."""
 _MEASURABLE = 1.1
 """Ratios of CPU time up to this differ from run to run."""
 _BEFORE_STEPS = frozenset({"init", "load", "split"})
@@ -122,7 +124,7 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         facts.append("inputs identical")
     if cause.stream != "main":
         ranked = cause.stream.removeprefix("process ") if cause.stream.startswith("process rank ") else cause.stream
-        facts.append("in another thread" if cause.stream == "thread" else f"in {ranked}")
+        facts.append(f"in {ASIDE.get(cause.stream, ranked)}")
     if cause.task:
         facts.append(f"in {cause.task}")
     if cause.other:

@@ -116,17 +116,22 @@ def _table(room: Path, number: int) -> tuple[dict[str, Any], bytes] | None:
 def _values(item: Divergence, one: tuple[dict[str, Any], bytes], two: tuple[dict[str, Any], bytes]) -> Values:
     from torchdet_lint.verifier.verification.closer import numbers
 
-    rows = []
+    rows, reshaped = [], []
     for a, b in zip(one[0]["tensors"], two[0]["tensors"], strict=False):
         if (a["dtype"], a["shape"]) == (b["dtype"], b["shape"]):
             data = [side[1][row["offset"] : row["offset"] + row["bytes"]] for side, row in ((one, a), (two, b))]
             rows.append((a, numbers.compare(a["dtype"], a["shape"], data[0], data[1])))
+        elif a["shape"] != b["shape"]:
+            reshaped.append((a, tuple(b["shape"])))
     unlike = [(row, size) for row, size in rows if size.differing]
     replayed = one[0].get("replayed", 0) + two[0].get("replayed", 0)
     differing = one[0].get("replay_differing", 0) + two[0].get("replay_differing", 0)
     low, high = interval(differing, replayed)
     ulp = max(one[0].get("one_ulp", 0.0), two[0].get("one_ulp", 0.0))
     row, size = unlike[0] if unlike else ({}, None)
+    other_shape = None
+    if reshaped and not unlike:
+        row, other_shape = reshaped[0]
     largest = max((size.largest for _, size in unlike), default=0.0)
     return Values(
         op=item.site.op,
@@ -152,6 +157,7 @@ def _values(item: Divergence, one: tuple[dict[str, Any], bytes], two: tuple[dict
         replay_differing=differing if item.source == "op" else 0,
         replay_low=round(low, 4),
         replay_high=round(high, 4),
+        other_shape=other_shape,
     )
 
 

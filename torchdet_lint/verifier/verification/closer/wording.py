@@ -23,9 +23,17 @@ def _many(count: int) -> str:
 
 def _values(values: tuple[Values, ...]) -> list[str]:
     lines = []
-    nothing = "" if any(one.differing for one in values) else ": how much differs is not established"
+    nothing = (
+        ""
+        if any(one.differing or one.other_shape is not None for one in values)
+        else ": how much differs is not established"
+    )
     for number, one in enumerate(values):
         name = one.name or f"the output of {one.op}"
+        if one.other_shape is not None:
+            if not number:
+                lines.append(f"values: {name} has the shape {list(one.shape)} | {list(one.other_shape)}")
+            continue
         if not one.differing:
             if not number:
                 lines.append(f"values: a second pass showed no difference at {one.op}{nothing}")
