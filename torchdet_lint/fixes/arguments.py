@@ -171,9 +171,14 @@ def _after_last(draft: Draft, node: cst.Call, end: int, comma: int, new: Sequenc
     after = comma + 1 if comma >= 0 else end
     closes_below = "\n" in text[after:close] or "\r" in text[after:close]
     opens = layout.location(layout.span(node)[0]).row
-    broken = not own_line and where.row > opens and len(line.rstrip()) + len(", ".join(new)) + 2 > draft.layout.width
+    wide = not own_line and len(line.rstrip()) + len(", ".join(new)) + 2 > layout.width
+    broken = wide and (where.row > opens or closes_below)
     if broken:
         lead = line[: len(line) - len(line.lstrip(" \t"))]
+        if where.row == opens:
+            column = layout.location(layout.span(node.args[0])[0]).column - 1
+            fits = "\t" not in line[:column] and column + max(map(len, new)) < layout.width
+            lead = " " * column if fits else lead + layout.indent * 2
     remark = text[close : draft.editor.line_stop(close)]
     if "#" in remark and not closes_below and (own_line or broken):
         # A comment after the closing parenthesis may be about the last argument: that stays the last one.
