@@ -80,3 +80,13 @@ def test_a_worker_that_takes_its_seed_from_a_queue_has_a_generator_of_its_own(se
         "def load(seeds):\n    return DataLoader(Rows(seeds), num_workers=2)\n"
     )
     assert [(one.code, one.severity) for one in torchdet_lint.lint_source(text)] == [("TDL301", severity)]
+
+
+@pytest.mark.parametrize(
+    ("head", "safe"), [("", True), ("def main(rate=1, seed=0):", False), ("class Options:\n    seed: int = 3", False)]
+)
+def test_a_number_is_no_safe_seed_where_the_program_names_one(head: str, safe: bool) -> None:
+    text = f"import torch\n\n{head}\n    print(torch.rand(3))\n" if head else "import torch\n\nprint(torch.rand(3))\n"
+    text += '\nif __name__ == "__main__":\n    print(main)\n    torch.save(torch.rand(3), "x")\n'
+    found = [one for one in torchdet_lint.lint_source(text, select=["TDL101"]) if one.fix is not None]
+    assert [one.fix is not None and one.fix.applicability == "safe" for one in found] == [safe]

@@ -142,7 +142,7 @@ class Reporter:
             seed = seeds.below_arguments(node, option, values)
             seed = seeds.unlike(seed, change.libraries, elsewhere) if seed else ""
             change = change._replace(beside=node if seed else None, seed=seed, unlike=change.unlike and not seed)
-        if not change.seed and option is None and seeds.values.kept:
+        if not change.seed and option is None and (seeds.values.kept or seeds.values.names_a_seed):
             change = change._replace(unlike=True)
             kept = seeds.kept_above(change.before)
             if kept is not None:

@@ -117,6 +117,28 @@ class KeptSeeds:
         return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in bases)
 
 
+def names_a_seed(tree: ast.AST) -> bool:
+    """Whether a file has a parameter, a variable, an attribute, a field or an entry of a dictionary that is called a
+    seed; those of functions that say that they seed aside."""
+    queue = [tree]
+    while queue:
+        node = queue.pop()
+        name: object = ""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and "seed" in node.name.lower():
+            continue
+        if isinstance(node, ast.arg):
+            name = node.arg
+        elif isinstance(node, (ast.Attribute, ast.Name, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            name = _word(node)
+        elif isinstance(node, ast.Dict):
+            names = [one.value for one in node.keys if isinstance(one, ast.Constant)]
+            name = next((one for one in names if isinstance(one, str) and SEED.fullmatch(one.lower())), "")
+        if isinstance(name, str) and SEED.fullmatch(name.lower()):
+            return True
+        queue.extend(children(node))
+    return False
+
+
 def _target(statement: ast.stmt) -> ast.Name | None:
     target: ast.expr | None = None
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:

@@ -7,7 +7,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.dataflow.seeding.kept_seeds import SEED, KeptSeeds, key_of, used_as_seeds
+from torchdet_lint.dataflow.seeding.kept_seeds import SEED, KeptSeeds, key_of, names_a_seed, used_as_seeds
 from torchdet_lint.dataflow.seeding.ordered import as_member
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import walk
@@ -75,31 +75,35 @@ class SeedValues:
 
     @functools.cached_property
     def option(self) -> Option | None:
-        """The option of the file that it uses as a seed, else the first that is called one. What parses it is in sight
-        where the file parses once."""
+        """The first option of the file that is called a seed, those before the others that it uses as one too; else
+        one that it only uses so. What parses it is in sight where the file parses once."""
         methods = self._methods
         parsers = [name for _, name in methods if name.startswith("parse_")]
         divided = any(name == "add_subparsers" for _, name in methods)
         used = used_as_seeds(self.tree)
-        found: Option | None = None
+        found: tuple[int, Option] | None = None
         for call in (call for call, name in methods if name in _ADDING):
             name, default = _option(call)
             seeds = f".{name}" in used
             called = any(SEED.fullmatch(known.lower()) for known in (name, *_flags(call)))
-            if (called and (found is None or seeds)) or (seeds and self._is_natural(default, 0)):
+            rank = 2 * called + seeds
+            if (called or (seeds and self._is_natural(default, 0))) and (found is None or rank > found[0]):
                 given = {one.arg for one in call.keywords}
                 kept = not given.isdisjoint(("default", "required")) and "nargs" not in given
                 alone = not name.endswith("seeds")
                 suits = alone and len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
-                found = Option(name, suits)
-                if called and seeds:
-                    break
-        return found
+                found = rank, Option(name, suits)
+        return found[1] if found is not None else None
 
     @functools.cached_property
     def kept(self) -> list[Kept]:
         """The seeds that the file keeps at top level, those first that it uses as seeds."""
         return KeptSeeds(self.tree, self._is_written).all if self.tree is not None else []
+
+    @functools.cached_property
+    def names_a_seed(self) -> bool:
+        """Whether something in the file is called a seed, wherever that can be read."""
+        return self.tree is not None and names_a_seed(self.tree)
 
     def _is_written(self, value: ast.expr | None) -> bool:
         """Whether `value` is evidently a whole number that every library takes, the same in every run of a command."""
