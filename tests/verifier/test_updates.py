@@ -192,6 +192,18 @@ def test_what_the_compiler_starts_in_some_runs_alone_changes_no_record(tmp_path)
     assert updates(recorded(tmp_path, lambda: _after_a_pool(str(compiler))))
 
 
+def test_the_workers_of_a_loader_change_nothing_between_the_ops_of_an_update(tmp_path):
+    def body():
+        parameters = weights()
+        optimizer = torch.optim.SGD(parameters, 0.1)
+        for batch in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 3)), num_workers=1):
+            sum((one.sum() * batch[0].sum()) for one in parameters).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    assert len(updates(recorded(tmp_path, body))) == 4
+
+
 def test_what_an_update_wrote_before_it_failed_is_recorded(tmp_path, monkeypatch):
     home = importlib.import_module("torch.optim.sgd")
 

@@ -41,6 +41,12 @@ code.
 """
 
 
+_LOADER = str(Path(torch.utils.data.__file__).parent) + os.sep
+"""Where a DataLoader starts the threads that feed its queues: with places in the main process, with batches that are
+done in a worker.
+"""
+
+
 def _keep_compiler_out(*functions: Callable[..., Any]) -> None:
     """Tell torch.compile not to look into the recorder, where the release has the switch."""
     frame = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
@@ -216,7 +222,7 @@ class Recorder:
                 return
             role = "worker" if target.startswith(TASK_TAKERS) else "thread"
             users = runs_users(thread)
-            run.alone &= (role == "thread" and not users) or starter(thread).startswith(_COMPILER)
+            run.alone &= (role == "thread" and not users) or starter(thread).startswith((_COMPILER, _LOADER))
             if not run.starts_threads and users:
                 run.starts_threads = True
                 self._note({"threads": "the program starts threads"})
