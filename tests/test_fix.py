@@ -453,11 +453,12 @@ def test_name_goes_to_those_that_the_file_takes_of_the_module_already(before, af
     tail = "def f():\n    pass\n\n\nf()\n"
     text = fixing.fixed(f"{before}\n\n\n{tail}", library, "f", ask)
     assert text == f"{after}\n\n\n{tail[:-4]}set_seed(0)\nf()\n"
-    if tidy:
+    ruff = Path(sys.executable).with_name("ruff")
+    if tidy and ruff.exists():
         path = tmp_path / "main.py"
         for content in (f"{before}\n\n\n{tail}", text):
             path.write_text(content)
-            command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "I", "--no-cache", str(path)]
+            command = [ruff, "check", "--isolated", "--select", "I", "--no-cache", path]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stdout
 
