@@ -14,7 +14,6 @@ import torch
 from torch.distributions import constraints
 
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.recording.watching.updates import nobody_looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,12 +25,13 @@ _PLAIN = (torch.Tensor, int, float, str, type(None))
 
 
 def watch(
-    run: Run, patches: Patches, here: Callable[[Run], Stream | None], keep_compiler_out: Callable[..., None]
+    run: Run,
+    patches: Patches,
+    here: Callable[[Run], Stream | None],
+    unwatched: Callable[[], bool],
+    keep_compiler_out: Callable[..., None],
 ) -> None:
-    """Record the checks of `run` until `patches` are taken back."""
-    unwatched = nobody_looks(run)
-    if unwatched is None:
-        return
+    """Record the checks of `run`, where they are `unwatched`, until `patches` are taken back."""
     kinds = [kind for kind in vars(constraints).values() if isinstance(kind, type)]
     for kind in kinds:
         if issubclass(kind, constraints.Constraint) and "check" in vars(kind):

@@ -43,9 +43,10 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     handed.watch(run, patches, _here, keep_compiler_out)
     ranks.watch(run, patches)
     tasks.watch(run, patches, _here)
-    updates.watch(run, patches, _here)
-    constraints.watch(run, patches, _here, keep_compiler_out)
-    transforms.watch(run, patches, _here, keep_compiler_out)
+    if (unwatched := updates.nobody_looks(run)) is not None:
+        updates.watch(run, patches, _here, unwatched)
+        constraints.watch(run, patches, _here, unwatched, keep_compiler_out)
+        transforms.watch(run, patches, _here, unwatched, keep_compiler_out)
     kernels.watch(run, patches, _here)
     for name in _REGION_HOMES:
         after_import(patches, name, lambda module: _watch_regions(run, patches, module, keep_compiler_out))

@@ -16,7 +16,6 @@ import torch
 
 from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier.patching.patches import after_import
-from torchdet_lint.verifier.recording.watching.updates import nobody_looks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,12 +26,13 @@ if TYPE_CHECKING:
 
 
 def watch(
-    run: Run, patches: Patches, here: Callable[[Run], Stream | None], keep_compiler_out: Callable[..., None]
+    run: Run,
+    patches: Patches,
+    here: Callable[[Run], Stream | None],
+    unwatched: Callable[[], bool],
+    keep_compiler_out: Callable[..., None],
 ) -> None:
-    """Record the transforms of `run` until `patches` are taken back."""
-    unwatched = nobody_looks(run)
-    if unwatched is None:
-        return
+    """Record the transforms of `run`, where they are `unwatched`, until `patches` are taken back."""
     table = runtime.dispatch()
     for draws, modules in ((False, table.folded), (True, table.folded_draws)):
         recorded = functools.partial(_recorded, run, here, unwatched, keep_compiler_out, draws)

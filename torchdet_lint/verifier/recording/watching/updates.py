@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 _NAMES = ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd")
 
 
-def watch(run: Run, patches: Patches, here: Callable[[Run], Stream | None]) -> None:
-    """Record the updates of `run` until `patches` are taken back."""
-    unwatched = nobody_looks(run)
-    if unwatched is None:
-        return
+def watch(run: Run, patches: Patches, here: Callable[[Run], Stream | None], unwatched: Callable[[], bool]) -> None:
+    """Record the updates of `run`, where they are `unwatched`, until `patches` are taken back."""
     for name in _NAMES:
         module = importlib.import_module(f"torch.optim.{name}")
         original = getattr(module, name, None)
