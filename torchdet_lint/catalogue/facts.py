@@ -73,7 +73,8 @@ class Runner(Table, frozen=True, kw_only=True):
     passed. `bare`: called without arguments it runs any function of the file,
     and of a class any method. `trains`, `steps` and `cuda`: it trains,
     it steps with the gradients that what it runs works out, it may run on CUDA; `host`: the conditions, if any, under
-    which it is told to run on the CPU.
+    which it is told to run on the CPU. `ungraded`: what it runs has no gradients; `graded`: the object's own methods
+    run only where there are some.
     """
 
     names: tuple[str, ...]

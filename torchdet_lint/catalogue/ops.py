@@ -45,8 +45,7 @@ class Rewrite(Table, frozen=True, kw_only=True):
     the tensor that the op works on, `{function}` and `{*}` for what is called and all that is passed, `{torch}` for the
     module. An argument that `content` does not use may not be passed, unless `when` says what it is. In its place
     `arguments` gives single arguments another value. `names` are the last names of the spellings that it is for (none:
-    all), `since` the first release of torch in which it helps; with `statement` nobody may use the
-    result.
+    all), `since` the first release of torch in which it helps; with `statement` nobody may use the result.
     """
 
     content: str = ""

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # What holds no part of the tree, and whether a name is read or stored, which is a node of its own to `ast`.
 _PLAIN = frozenset(
@@ -45,6 +45,19 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     for one in found:
         found += children(one)
         yield one
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body, those of its blocks too, but for those of functions and classes in it."""
+    stack = [*reversed(body)]
+    while stack:
+        statement = stack.pop()
+        yield statement
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            inner = [one for field in ("body", "orelse", "finalbody") for one in getattr(statement, field, ())]
+            blocks = (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))
+            inner += (one for block in blocks for one in block.body)
+            stack += reversed(inner)
 
 
 def defaults_of(args: ast.arguments) -> list[tuple[str, ast.expr]]:

@@ -85,9 +85,8 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
         if module:
             found.append((not at_hand, file not in imported, module.count("."), module, file, name))
     for _, new, _, module, file, name in sorted(found):
-        if not (new and (project.files.outline(file).guard or _works(project, file, packages))) and (
-            not new or _imports_work(project, entry, file)
-        ):
+        works = new and (project.files.outline(file).guard or _works(project, file, packages))
+        if not (works or (new and not _imports_work(project, entry, file))):
             yield module, file, name
 
 

@@ -76,14 +76,15 @@ class Reads(Calls):
             for element in target.elements:
                 self.bind(element.value, some_part(refs), state)
         elif isinstance(target, cst.Subscript):
-            within = {ref.buffer for ref in self.value(target.value, state)}
+            owner = self.value(target.value, state)
+            within = {ref.buffer for ref in owner}
             if not within:
                 self.escape(refs, state)
             elif any(ref.buffer not in within for ref in refs):
                 # An element that goes to another place of its own buffer has reached nothing yet.
                 self.read(refs, target, state)
             self.indices(target, state)
-            self.write(self.subscripts.viewed(self.value(target.value, state), target), state)
+            self.write(self.subscripts.viewed(owner, target), state)
         else:
             assert isinstance(target, cst.Attribute)
             self.escape(refs, state)

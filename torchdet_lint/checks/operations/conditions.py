@@ -188,7 +188,7 @@ class Conditions:
         if condition.test == "not-floating":
             return inferred.dtype != "floating"
         if condition.test in ("integer", "not-integer"):
-            return (inferred.dtype in ("integer", "bool")) is (condition.test == "integer")
+            return inferred.is_integral is (condition.test == "integer")
         if condition.test == "from":
             return value is None or self._is_from(value, [str(module) for module in condition.values])
         if value is None:

@@ -364,9 +364,8 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                         kept = place or uses.shared(there, node)
                         queue += [_Step(found[0], found[0].value(one), leaves, kept) for one in returned(found[1])]
             elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
-                bound = assigned(there, here := there.value_at(node, value.scope, value.order)) or kept_by_objects(
-                    there, here
-                )
+                here = there.value_at(node, value.scope, value.order)
+                bound = assigned(there, here) or kept_by_objects(there, here)
                 queue += [
                     _Step(there, one, left_by, place or uses.shared(there, node))
                     for one in bound

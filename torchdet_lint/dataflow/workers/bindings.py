@@ -23,11 +23,10 @@ from torchdet_lint.dataflow.workers.project_file import (
     once,
     passed,
     picked_from,
-    statements,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.prefilter.syntax import defaults_of, tells_all, walk
+from torchdet_lint.prefilter.syntax import defaults_of, statements, tells_all, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -24,10 +24,9 @@ from torchdet_lint.dataflow.workers.project_file import (
     method,
     once,
     passed,
-    statements,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope, given_class, own_class
-from torchdet_lint.prefilter.syntax import tells_all
+from torchdet_lint.prefilter.syntax import statements, tells_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import imported
-from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.prefilter.syntax import statements, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -77,18 +77,6 @@ def below(name: str, names: frozenset[str]) -> bool:
             return True
         name = name.rpartition(".")[0]
     return False
-
-
-def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a body, those of its blocks too."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        for field in ("body", "orelse", "finalbody"):
-            yield from statements(getattr(statement, field, ()))
-        for block in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            yield from statements(block.body)
 
 
 def every_statement(root: ast.AST) -> Iterator[ast.AST]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.prefilter.syntax import children
+from torchdet_lint.prefilter.syntax import children, statements
 from torchdet_lint.program.syntax.shapes import last_word
 from torchdet_lint.regex import lazy
 
@@ -42,7 +42,7 @@ class _Descent:
         self.gradients: dict[str, dict[str, str]] = {}
 
     def steps(self, body: Sequence[ast.stmt]) -> Iterator[tuple[int, str]]:
-        for node in (one for statement in body for one in _statements(statement)):
+        for node in statements(body):
             if isinstance(node, ast.For):
                 self._pair(node)
                 continue
@@ -88,17 +88,6 @@ class _Descent:
                 case _:
                     stack += children(node)
         return found
-
-
-def _statements(root: ast.stmt) -> Iterator[ast.stmt]:
-    """The statements in `root`, itself first, in the order in which they stand, but for those of functions in it."""
-    stack: list[ast.AST] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.stmt):
-            yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.expr)):
-            stack += reversed(children(node))
 
 
 def _changed(node: ast.stmt) -> tuple[ast.expr | None, Sequence[ast.expr]]:
