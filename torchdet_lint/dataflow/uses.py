@@ -146,6 +146,13 @@ class Trace:
         parent = self.module.parent(node)
         if isinstance(parent, cst.IfExp) and parent.test is not node:
             return self.is_asked_for(parent)
+        if isinstance(parent, cst.Expr):
+            # `next(folder.iterdir())` raises where there is none; one that has a name goes on behind its first.
+            return (
+                isinstance(node, cst.Call)
+                and last_word(node.func) == "next"
+                and not isinstance(node.args[0].value, cst.Name)
+            )
         if not isinstance(parent, cst.Assign):
             return asks_for(self.module, node)
         target = parent.targets[0].target

@@ -27,8 +27,8 @@ BUILT = ("[]()", ".build()")
 class Referent(NamedTuple):
     """What a name may stand for. `kind` is `module`, `function`, `class`, `instance` (of a class of the project),
     `fluent` (a method that returns its instance), `loader` (of an instance, its data set), `item` (of a dictionary that
-    others fill: `name` holds the calls of it), `external` (`name` is the qualified name), `parameter` (`name` is what
-    follows the `$`) or `unknown`.
+    others fill: `name` holds the calls of it, the second part of `owner` which of several dictionaries it is),
+    `external` (`name` is the qualified name), `parameter` (`name` is what follows the `$`) or `unknown`.
 
     `owner` is the class for which a method runs: its file and name.
     """

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _SOURCES = (".py", ".pyw", ".ipynb")
 _TEXTS = 64
+# How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
+_SHELF = 12
 _IMPORTED_THROUGH = 8
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
 
@@ -56,7 +58,7 @@ class ProjectFiles:
         self._outlines = dict(outlines)
         self._bodies = bodies
         self._listed = frozenset(outlines)
-        self._registered: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._registered: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
         # By the last word of what they import, the listed files; None until somebody asks.
         self._importers: dict[str, set[str]] | None = None
         self._configs: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -173,21 +175,32 @@ class ProjectFiles:
         home, names = self.home(file, tokens)
         return names[0] in self.summary(home).registers
 
-    def registered(self, file: str, tokens: list[str]) -> list[tuple[str, str]]:
+    def registered(self, file: str, tokens: list[str], shelf: str = "") -> list[tuple[str, str]]:
         """The definitions, each a file and a name there, that any file of the project registers with the object that
-        the first of `tokens` is in the module `file`: by a decorator that is a method of it, or that fills it."""
+        the first of `tokens` is in the module `file`: by a decorator that is a method of it, or that fills it; in its
+        dictionary `shelf` (`mapping:models`), where it has several, unless too much is there to tell what is meant."""
         home, names = self.home(file, tokens)
-        key = home, names[0]
+        if shelf:
+            methods = {name.split(".")[1] for name in self.summary(home).registers.get(shelf, ()) if "." in name}
+            found = [one for method in sorted(methods) for one in self._registered_by((home, names[0]), method)]
+            return found if len(found) <= _SHELF else []
+        return self._registered_by((home, names[0]))
+
+    def _registered_by(self, registry: tuple[str, str], method: str = "") -> list[tuple[str, str]]:
+        """What is registered with `registry`, by its `method` if that is named."""
+        home, name = registry
+        key = home, name, method
         if key not in self._registered:
             self._registered[key] = []
-            registers = set(self.summary(home).registers.get(names[0], ()))
-            words = {names[0], PurePath(home).stem, PurePath(home).parent.name, *registers}
+            registers = set(self.summary(home).registers.get(name, ()))
+            words = {name, PurePath(home).stem, PurePath(home).parent.name, *registers}
             paths = self._importing(words) | ({home} & self._listed)
             self._registered[key] = [
-                (path, name)
+                (path, definition)
                 for path in sorted(paths)
-                for decorator, name in self.summary(path).registered
-                if self._registers(path, decorator, key, registers)
+                for decorator, definition in self.summary(path).registered
+                if decorator.endswith(f".{method}" if method else "")
+                and self._registers(path, decorator, registry, registers)
             ]
         return self._registered[key]
 

@@ -190,7 +190,7 @@ class Lookup:
         """What `tokens` of the module `file` stand for; an item of one of its dictionaries may be all that any file
         registers there."""
         found = self.follow([Referent("module", file)], tokens, level)
-        calls = next((referent.name for referent in found if referent.kind == "item"), None)
+        calls, shelf = next(((one.name, one.owner[1]) for one in found if one.kind == "item"), (None, ""))
         if calls is None and tokens[1:2] in _TAKES and tokens[2:3] == ["()"]:
             outside = any(referent.kind == "external" and "Registry()" in referent.name for referent in found)
             if not outside and not self.files.is_registry(file, tokens):
@@ -200,7 +200,7 @@ class Lookup:
             return found
         items = [
             referent
-            for path, name in self.files.registered(file, tokens)
+            for path, name in self.files.registered(file, tokens, shelf)
             for referent in self.evaluate(name, path, level=level)
         ]
         known = [referent for referent in found if referent.kind not in ("item", "unknown")]
@@ -227,7 +227,7 @@ class Lookup:
                 if _PARTS.fullmatch(token):
                     following.extend(self._deeper(referent, token, *tokens[place + 1 : place + 2]))
                 elif token == ITEM:
-                    following.append(referent if _is_held(referent) else Referent("item"))
+                    following.append(referent if _is_held(referent) or referent.owner[0] == ITEM else Referent("item"))
                 elif token == LOADED:
                     following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
                 elif token == "()":
@@ -307,6 +307,8 @@ class Lookup:
             if summary.class_summary(inner) is not None:
                 return [Referent("class", referent.file, inner)]
             return [Referent("unknown", referent.file, name)]
+        if kind in ("class", "instance") and KEY in name:
+            return [Referent("item", owner=(ITEM, name))]
         if kind in ("class", "instance"):
             return self.class_attribute(referent, name, level)
         if kind == "loader" and name == "dataset":

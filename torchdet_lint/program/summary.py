@@ -193,7 +193,7 @@ class Summary:
     @property
     def registers(self) -> dict[str, Names]:
         """Dictionaries of the module that start empty, and the functions of the file that put into them what they
-        decorate."""
+        decorate; `mapping:models`, and the methods that put something there."""
         if self.memo.registers is None:
             self.memo.registers = self._file.registers()
         return self.memo.registers

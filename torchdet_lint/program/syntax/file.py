@@ -141,7 +141,8 @@ class File:
 
     def registers(self) -> dict[str, Names]:
         """As `Summary.registers`."""
-        return {name: self.names.decorators_of(name) for name in self.scopes.module.bindings if self.names.fills(name)}
+        own = {name: self.names.decorators_of(name) for name in self.scopes.module.bindings if self.names.fills(name)}
+        return own | self.names.fillers()
 
     def registered(self) -> Iterator[tuple[str, str]]:
         """As `Summary.registered`."""

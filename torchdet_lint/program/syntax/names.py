@@ -26,6 +26,8 @@ from torchdet_lint.program.syntax.shapes import (
     installed,
     is_device_of,
     is_property,
+    keeps_all,
+    key_of,
     modules_of,
     paired,
     parameters_of,
@@ -52,8 +54,6 @@ _OPTION = lazy(
 _GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
-# A key of a table that a name may have behind it.
-_KEY = lazy(r"[\w-]+")
 
 
 class Resolver(Registries):
@@ -401,6 +401,7 @@ class Resolver(Registries):
                 found.extend(name for default in args[1:] for name in self.resolve(default, scope, depth - 1))
             found.extend(self.registered(function.value, scope))
             found.extend(f"{name}.[]" for name in self.dictionary(function.value, scope, depth) if name.startswith("$"))
+            found.extend(f"{name}.[]" for name in self.shelves(function.value, scope))
         found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name.startswith("@"))
         return found
 
@@ -473,10 +474,11 @@ class Resolver(Registries):
             return [name for table, where in kept for name in self._picked(node.slice, table, where, depth)]
         found = self.resolve(node.value, scope, depth - 1)
         tables = list(self.dictionary(node.value, scope, depth))
-        key = _key(node.slice)
+        key = key_of(node.slice)
         keyed = [name for name in tables if key and name[0] not in "@$"]
         return [
             *(f"{name}{KEY}{key}" if name in keyed else f"{name}.[]" for name in tables),
+            *(f"{name}.[]" for name in self.shelves(node.value, scope)),
             # A dictionary of the class, which may stand in a base of it.
             *(
                 f"{name}.[]"
@@ -558,6 +560,9 @@ class Resolver(Registries):
                 for statement in statements_in(method.node.body):
                     for attribute, given in self._gives(statement, me, method):
                         found.setdefault(attribute, []).append((given, method))
+                    if keeps_all(statement, me):
+                        for one in parameters_of(method.node.args)[1:]:
+                            found.setdefault(one.arg, []).append((ast.Name(one.arg, ast.Load()), method))
         return found
 
     def _gives(self, statement: ast.stmt, me: str, method: Scope) -> Iterator[tuple[str, ast.expr]]:
@@ -601,9 +606,3 @@ def _is_target(node: ast.AST) -> bool:
     return isinstance(node, ast.Dict) and any(
         isinstance(key, ast.Constant) and key.value == "_target_" for key in node.keys
     )
-
-
-def _key(node: ast.expr) -> str:
-    """The key of a table that a name can have behind it, or nothing."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, str) and _KEY.fullmatch(value) is not None else ""

@@ -6,14 +6,19 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.program.events import KEY
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES
-from torchdet_lint.program.syntax.shapes import FUNCTIONS, is_item, parameters_of, starts_empty
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, is_item, key_of, parameters_of, starts_empty
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.scopes import Scope, Scopes
+
+# A dictionary in a dictionary that an object has is given something.
+_FILLS_SHELF = lazy(r"\.\w+\[[\"']\w+[\"']\]\[.*=")
 
 
 class Registries:
@@ -86,6 +91,37 @@ class Registries:
             starts_empty(value) for value, _ in self.values_of(class_).get(attribute, ())
         )
 
+    def shelves(self, node: ast.expr, scope: Scope) -> Iterator[str]:
+        """The names of `cls.mapping["models"]`, one of the dictionaries that a dictionary of the class holds, all empty
+        at first: `$cls.mapping:models`."""
+        shelf = _shelf(node)
+        home = scope.home(shelf[0]) if shelf is not None else None
+        class_ = home.outer if home is not None else None
+        if shelf is None or home is None or class_ is None or not home.first:
+            return
+        owner, attribute, key = shelf
+        written = (bound.value for bound in class_.bindings.get(attribute, ()))
+        if parameters_of(home.node.args)[0].arg == owner and any(
+            isinstance(table, ast.Dict) and _holds_empty(table, key) for table in written
+        ):
+            yield f"${'cls' if home.first == 'class' else 'self'}.{attribute}{KEY}{key}"
+
+    def fillers(self) -> dict[str, Names]:
+        """The methods that put something into one of the dictionaries that a dictionary of their class holds, by
+        `mapping:models`."""
+        if not any(_FILLS_SHELF.search(line) for line in self.scopes.hollow.lines):
+            return {}
+        self.scopes.fill()
+        found: dict[str, list[str]] = {}
+        for name, scope in self.scopes.by_name.items():
+            for inner in walk(scope.node) if scope.kind == "function" else ():
+                targets = inner.targets if isinstance(inner, ast.Assign) else []
+                for target in targets:
+                    shelf = _shelf(target.value) if isinstance(target, ast.Subscript) else None
+                    if shelf is not None:
+                        found.setdefault(f"{shelf[1]}{KEY}{shelf[2]}", []).append(name)
+        return {shelf: tuple(names) for shelf, names in found.items()}
+
     def fills(self, name: str) -> bool:
         """Whether `name` is a dictionary of the module that starts empty."""
         return any(starts_empty(bound.value) for bound in self.scopes.module.bindings[name])
@@ -151,3 +187,17 @@ class Registries:
                     for one in self.scopes.by_name[bound.target].node.decorator_list:
                         if not {decorator, f"{decorator}()"}.isdisjoint(self.resolve(one, self.scopes.module)):
                             yield f"@.{bound.target}"
+
+
+def _shelf(node: ast.expr) -> tuple[str, str, str] | None:
+    """The names and the key in `cls.mapping["models"]`."""
+    table = node.value if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Subscript) and isinstance(table, ast.Attribute) and isinstance(table.value, ast.Name):
+        key = key_of(node.slice)
+        return (table.value.id, table.attr, key) if key else None
+    return None
+
+
+def _holds_empty(table: ast.Dict, key: str) -> bool:
+    pairs = zip(table.keys, table.values, strict=True)
+    return any(isinstance(name, ast.Constant) and name.value == key and starts_empty(value) for name, value in pairs)

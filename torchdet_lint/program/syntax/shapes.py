@@ -6,7 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.prefilter.syntax import children
+from torchdet_lint.prefilter.library import BUILTINS
+from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.program.events import ANY
 from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN
 from torchdet_lint.regex import lazy
@@ -27,6 +28,8 @@ _SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "jo
 _COMPLAINS = frozenset({"critical", "error", "exception", "fatal", "info", "print", "print_help", "warn", "warning"})
 # What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
 _STARTED = ("__main__", "__mp_main__")
+# A key of a table that a name may have behind it.
+_KEY = lazy(r"[\w-]+")
 _SPECIAL = lazy(r"__\w+__")
 # The pattern of a part of the name of a module: what it begins with, what nobody knows, and what it ends with.
 _PART = lazy(r"(\w*)\.\*(?:\w*\.\*)*(\w*)")
@@ -211,6 +214,29 @@ def starts_empty(node: ast.expr | None) -> bool:
     if isinstance(node, ast.Call):
         return not (node.args or node.keywords) and last_word(node) in ("dict", "OrderedDict")
     return isinstance(node, ast.Dict) and not node.keys
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def key_of(node: ast.expr) -> str:
+    """The key of a table that a name can have behind it, or nothing."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) and _KEY.fullmatch(value) is not None else ""
+
+
+def keeps_all(node: ast.stmt, me: str) -> bool:
+    """Whether a statement of a method may make attributes of `me` of all its parameters: it hands `locals()` to what
+    has to do with `me`, or to a function of the project or of another library alone."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not (
+        isinstance(call, ast.Call) and any(isinstance(one, ast.Call) and _is(one.func, "locals") for one in call.args)
+    ):
+        return False
+    if isinstance(call.func, ast.Name):
+        return call.func.id not in BUILTINS
+    return any(_is(inner, me) for inner in walk(call))
 
 
 def is_item(node: ast.expr, name: str) -> bool:

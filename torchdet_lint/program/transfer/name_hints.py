@@ -48,9 +48,9 @@ class NameHints:
             self.recorder.add("flag", last, "writes")
         elif last == "to":
             self.moved(event)
-        elif last == "step" and (not event.positional or _of_an_optimizer(first, event)):
+        elif last == "step" and (not _given(event) or _of_an_optimizer(first, event)):
             self.stepped(event, of_an_optimizer=_of_an_optimizer(first, event))
-            return not event.positional
+            return not _given(event)
         elif last.startswith("step_") and _of_an_optimizer(first, event):
             self.stepped(event, of_an_optimizer=True)
         elif last in self.facts.tensor_draws:
@@ -135,7 +135,7 @@ class NameHints:
 
     def stepped(self, event: Event, *, of_an_optimizer: bool) -> None:
         """A step of an optimizer, or of something else that steps."""
-        done = "stepped" if event.positional else "locked" if event.locked else "steps"
+        done = "stepped" if _given(event) else "locked" if event.locked else "steps"
         self.recorder.add("flag", "step", done)
         if of_an_optimizer:
             self.recorder.add("flag", "step", "trains")
@@ -257,6 +257,11 @@ class NameHints:
             if base.kind == "external"
         ]
         return bool(bases) and all(base.partition(".")[0] in self.hints.complete for base in bases)
+
+
+def _given(event: Event) -> bool:
+    """Whether a step is given something, as that of an environment is: an optimizer's takes a closure at most."""
+    return bool(event.positional or event.opaque or event.keywords.keys() - {"closure"})
 
 
 def _of_an_optimizer(first: str, event: Event) -> bool:

@@ -316,7 +316,8 @@ class Transfer(Recorder):
         if not bound or key in self._handed:
             return
         self._handed.add(key)
-        for inner in body.events:
+        dead = frozenset(ruled_out(body, constant)) - {0}
+        for inner in (one for one in body.events if dead.isdisjoint(one.branch)):
             self.event = at_call(outer, inner)
             for name in inner.names:
                 if name.startswith("$"):
