@@ -196,7 +196,7 @@ def arithmetic(left: AbstractValue, right: AbstractValue, operator: cst.BaseBina
     if isinstance(operator, cst.MatrixMultiply):
         dims = None
     number = right if left.is_tensor else left
-    sized = number.what == "other" and number.dtype in ("integer", "floating")
+    sized = number.what == "other" and (number.dtype in ("integer", "floating") or number == OTHER)
     return AbstractValue(
         what="tensor",
         dtype=dtype,
