@@ -326,6 +326,10 @@ def _seeded_workers(
         if not all(one.way for one in owned)
         else ""
     )
+    # Of several classes that may be meant, each may keep a generator of its own under one name.
+    ways = {one.way: one for one in sorted(owned, reverse=True)}
+    if any(one.maker != ways[one.way].maker for one in owned):
+        reason = "the data set is of one of several classes, which keep different generators under one name"
     reason = held[0].cure if held else reason
     reason = "workers that are spawned cannot import a function of a notebook" if module.source.cells else reason
     if reason:
@@ -335,7 +339,7 @@ def _seeded_workers(
         return changes, "unsafe"
     needs: dict[Change, None] = {NeedImport("torch"): None}
     lines = ["worker_seed = {torch}.initial_seed() % 2**32", "dataset = {torch}.utils.data.get_worker_info().dataset"]
-    for number, one in enumerate(sorted(owned)):
+    for number, one in enumerate(sorted(ways.values())):
         package, _, rest = one.maker.partition(".")
         needs[NeedImport(package)] = None
         seed = f"worker_seed + {number}" if number else "worker_seed"
