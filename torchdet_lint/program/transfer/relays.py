@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Argument, Body, Event
     from torchdet_lint.program.lookup import Lookup
 
-_CALLABLE = ("class", "function")
+_USABLE = ("class", "function", "instance")
 
 
 def handed_parameters(event: Event, bound: Collection[str]) -> list[str]:
@@ -62,4 +62,4 @@ def _callables(argument: Argument, bound: Mapping[str, Sequence[Referent]]) -> l
     """The functions and classes that an argument stands for which passes on one of the parameters `bound`."""
     names = [name[1:] for name in argument.names if name.startswith("$")]
     found = (referent for name in names for referent in bound.get(name, ()))
-    return [referent for referent in found if referent.kind in _CALLABLE]
+    return [referent for referent in found if referent.kind in _USABLE]
