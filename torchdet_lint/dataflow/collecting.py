@@ -15,6 +15,7 @@ from torchdet_lint.dataflow.loops import (
     opened_outside,
     outermost,
     shows_progress,
+    sum_of_floats,
     takes_in,
 )
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
@@ -61,7 +62,7 @@ class Collecting(Trace):
         """What `x += y` in the body makes of the order: a longer list or text, a sum of floats, a number of times."""
         if self._adds_elements(node):
             yield from self._grown_in_loop(node.target, loop)
-        elif self._adds(node, cst.Float) or self._adds_up(node, loop, target):
+        elif self._is_summed(node, loop, target):
             yield Use(node, "summed")
         elif self._adds(node, cst.SimpleString):
             if any(use.kind in KEPT for use in self._grown_in_loop(node.target, loop)):
@@ -75,7 +76,7 @@ class Collecting(Trace):
         """What an assignment in the body makes of the order: a number, an entry of a dictionary, a longer list."""
         yield from self._numbered(node, loop)
         grown = node.targets[0].target
-        if isinstance(grown, cst.Subscript) and self._adds_up_anew(node, grown, loop, target):
+        if self._is_summed(node, loop, target):
             yield Use(node, "summed")
         if isinstance(grown, cst.Subscript) and not bound.isdisjoint(names_in(grown)):
             yield from self._written_out(grown.value, loop)
@@ -147,68 +148,17 @@ class Collecting(Trace):
         bindings = home.bindings[node.target.value] if home is not None else ()
         return any(isinstance(bound_value(binding), kinds) for binding in bindings)
 
-    def _adds_up(self, node: cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression) -> bool:
-        """Whether it is `table[key] += y`, and several rounds may add to one of the table's floats."""
-        entry = node.target
-        if not isinstance(node.operator, cst.AddAssign) or not isinstance(entry, cst.Subscript):
-            return False
-        if isinstance(node.value, cst.Integer):
-            return False
-        return self._holds_floats(entry.value, loop) and self.comes_again(entry, target, loop)
-
-    def _adds_up_anew(
-        self, node: cst.Assign, entry: cst.Subscript, loop: cst.For | cst.While, target: cst.BaseExpression
+    def _is_summed(
+        self, node: cst.Assign | cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression
     ) -> bool:
-        """The same for `table[key] = table[key] + y` and `table[key] = table.get(key, 0.0) + y`."""
-        if not isinstance(node.value, cst.BinaryOperation) or not isinstance(node.value.operator, cst.Add):
-            return False
-        before = node.value.left
-        if isinstance(before, cst.Call) and len(before.args) == 2 and bare(before.func) == f"{bare(entry.value)}.get":
-            return isinstance(before.args[1].value, cst.Float) and self.comes_again(entry, target, loop)
-        same = bare(before) == bare(entry) and self._holds_floats(entry.value, loop)
-        return same and self.comes_again(entry, target, loop)
+        """Whether `node` adds to floats that rounds of `loop` share."""
+        total = sum_of_floats(self.module, node, loop)
+        return total is not None and (not isinstance(total, cst.Subscript) or self.comes_again(total, target, loop))
 
     def comes_again(self, entry: cst.Subscript, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether rounds of `loop` evidently share the key of `entry`: it is the same in all of them."""
         bound = set(names_in(target)) | self.module.shared(Rounds).bound(loop.body)
         return bound.isdisjoint(name for element in entry.slice for name in names_in(element))
-
-    def _holds_floats(self, table: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
-        """Whether what stands in `table` evidently began as floats."""
-        home = self.module.scope_of(table).home(table.value) if isinstance(table, cst.Name) else None
-        if not isinstance(table, cst.Name) or home is None:
-            return False
-        made = [bound_value(binding) for binding in home.bindings[table.value]]
-        if any(isinstance(value, cst.BaseExpression) and self._is_of_floats(value) for value in made):
-            return True
-        return any(
-            (
-                isinstance(node, cst.Assign)
-                and isinstance(node.value, cst.Float)
-                and _is_in(node.targets[0].target, table)
-            )
-            or (isinstance(node, cst.Call) and _starts_with_float(node, table))
-            for node in nodes(loop.body)
-        )
-
-    def _is_of_floats(self, value: cst.BaseExpression) -> bool:
-        """Whether `value` is a table of floats: `{"a": 0.0}`, `[0.0] * 3`, `defaultdict(float)`, `np.zeros(3)`."""
-        if isinstance(value, cst.BinaryOperation):
-            return self._is_of_floats(value.left)
-        if isinstance(value, (cst.DictComp, cst.ListComp)):
-            return isinstance(value.value if isinstance(value, cst.DictComp) else value.elt, cst.Float)
-        if isinstance(value, (cst.Dict, cst.List)):
-            return any(isinstance(one.value, cst.Float) for one in value.elements)
-        if not isinstance(value, cst.Call) or not value.args:
-            return False
-        word, last = last_word(value.func), value.args[-1].value
-        if word == "zeros":
-            return (
-                all(arg.keyword is None or arg.keyword.value != "dtype" for arg in value.args) and len(value.args) < 2
-            )
-        if word == "defaultdict":
-            last = last.body if isinstance(last, cst.Lambda) else last
-        return word in ("defaultdict", "fromkeys") and (isinstance(last, cst.Float) or bare(last) == "float")
 
     def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For | cst.While) -> Iterator[Use]:
         if isinstance(owner, cst.Name):
@@ -390,13 +340,3 @@ def _entry_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "setdefault":
         return node.func.value
     return None
-
-
-def _is_in(node: cst.BaseExpression, table: cst.Name) -> bool:
-    return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value == table.value
-
-
-def _starts_with_float(node: cst.Call, table: cst.Name) -> bool:
-    """Whether `node` is `table.setdefault(key, 0.0)`."""
-    called = bare(node.func) == f"{table.value}.setdefault" and len(node.args) == 2
-    return called and isinstance(node.args[1].value, cst.Float)

@@ -1,4 +1,4 @@
-"""A loop -> what its counter is good for, what its body binds in every round, and what it writes to."""
+"""A loop -> what its counter is good for, what its body binds in every round and adds up, and what it writes to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.dataflow.syntax import bare, bound_in, last_word, names_in, nodes
+from torchdet_lint.dataflow.syntax import bare, bound_in, bound_value, last_word, names_in, nodes
 from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
@@ -25,6 +25,12 @@ _OVERWRITTEN = lazy(r"""\(*[bfru]*['"]+\\r""")
 _WORKS_OUT = frozenset(
     {"abs", "float", "format", "int", "join", "len", "ljust", "max", "min", "rjust", "round", "str", "time"}
 )
+
+
+# What makes floats unless it is told a type: with a shape, and with a value.
+_ZEROS = frozenset({"zeros", "ones"})
+_TENSORS = frozenset({"tensor", "as_tensor"})
+_NUMBERS = ("torch.", "numpy.")
 
 
 class Rounds:
@@ -297,3 +303,116 @@ def _asks_for_one(node: cst.CSTNode, elements: set[str]) -> bool:
     operators = [one.operator for one in node.comparisons]
     among = not isinstance(node.left, (cst.SimpleString, cst.FormattedString))
     return any(isinstance(one, (cst.Equal, cst.Is)) or (among and isinstance(one, cst.In)) for one in operators)
+
+
+def sum_of_floats(
+    module: Module, node: cst.Assign | cst.AugAssign, loop: cst.For | cst.While
+) -> cst.BaseExpression | None:
+    """The `x` of `x += y` or `x = x + y` in the body of `loop` that began before it as a float, or a tensor of them."""
+    found = _total_and_term(node)
+    if found is None:
+        return None
+    total, term = found
+    if isinstance(total, cst.Subscript):
+        began = _from_default(total, node) or (
+            not isinstance(term, cst.Integer) and _holds_floats(module, total.value, loop)
+        )
+    elif isinstance(total, cst.Name):
+        began = not _begins_in(total, loop) and any(_is_float(module, one) for one in _bindings(module, total))
+    elif isinstance(total, cst.Attribute):
+        values = module.self_attribute(total, module.scope_of(total))
+        began = not _begins_in(total, loop) and any(_is_float(module, value.node) for value in values)
+    else:
+        began = False
+    return total if began and not isinstance(term, (cst.Integer, cst.Float)) else None
+
+
+def _total_and_term(node: cst.Assign | cst.AugAssign) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """`x` and `y` of `x += y`, `x = x + y`, `x = y + x` and `x[key] = x.get(key, 0.0) + y`."""
+    if isinstance(node, cst.AugAssign):
+        return (node.target, node.value) if isinstance(node.operator, cst.AddAssign) else None
+    total, value = node.targets[0].target, node.value
+    if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Add):
+        return None
+    if bare(value.left) == bare(total) or _from_default(total, node):
+        return total, value.right
+    return (total, value.left) if bare(value.right) == bare(total) else None
+
+
+def _from_default(total: cst.BaseExpression, node: cst.Assign | cst.AugAssign) -> bool:
+    """Whether it is `total[key] = total.get(key, 0.0) + y`."""
+    before = node.value.left if isinstance(node.value, cst.BinaryOperation) else None
+    if not isinstance(before, cst.Call) or len(before.args) != 2 or not isinstance(total, cst.Subscript):
+        return False
+    return bare(before.func) == f"{bare(total.value)}.get" and isinstance(before.args[1].value, cst.Float)
+
+
+def _begins_in(total: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+    """Whether a round of `loop` gives `total` its first value: each has a sum of its own."""
+    return any(
+        isinstance(node, cst.Assign)
+        and any(bare(one.target) == bare(total) for one in node.targets)
+        and _total_and_term(node) is None
+        for node in nodes(loop.body)
+    )
+
+
+def _bindings(module: Module, name: cst.Name) -> list[cst.CSTNode | None]:
+    home = module.scope_of(name).home(name.value)
+    return [bound_value(binding) for binding in home.bindings[name.value]] if home is not None else []
+
+
+def _is_float(module: Module, value: cst.CSTNode | None) -> bool:
+    """Whether `value` is a float, or a tensor or array of them: `torch.zeros(3)`, `torch.tensor(0.0)`."""
+    if isinstance(value, cst.Float):
+        return True
+    if not isinstance(value, cst.Call) or not value.args:
+        return False
+    word, first = last_word(value.func), value.args[0].value
+    if word not in _ZEROS and not (word in _TENSORS and isinstance(first, cst.Float)):
+        return False
+    typed = [arg.value for arg in value.args if arg.keyword is not None and arg.keyword.value == "dtype"]
+    if any("float" not in bare(one) for one in typed):
+        return False
+    return any(name.startswith(_NUMBERS) for name in module.resolve(value.func))
+
+
+def _holds_floats(module: Module, table: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+    """Whether what stands in `table` evidently began as floats."""
+    if not isinstance(table, cst.Name):
+        return False
+    if any(isinstance(one, cst.BaseExpression) and _is_of_floats(one) for one in _bindings(module, table)):
+        return True
+    return any(
+        (isinstance(node, cst.Assign) and isinstance(node.value, cst.Float) and _is_in(node.targets[0].target, table))
+        or (isinstance(node, cst.Call) and _starts_with_float(node, table))
+        for node in nodes(loop.body)
+    )
+
+
+def _is_of_floats(value: cst.BaseExpression) -> bool:
+    """Whether `value` is a table of floats: `{"a": 0.0}`, `[0.0] * 3`, `defaultdict(float)`, `np.zeros(3)`."""
+    if isinstance(value, cst.BinaryOperation):
+        return _is_of_floats(value.left)
+    if isinstance(value, (cst.DictComp, cst.ListComp)):
+        return isinstance(value.value if isinstance(value, cst.DictComp) else value.elt, cst.Float)
+    if isinstance(value, (cst.Dict, cst.List)):
+        return any(isinstance(one.value, cst.Float) for one in value.elements)
+    if not isinstance(value, cst.Call) or not value.args:
+        return False
+    word, last = last_word(value.func), value.args[-1].value
+    if word == "zeros":
+        return all(arg.keyword is None or arg.keyword.value != "dtype" for arg in value.args) and len(value.args) < 2
+    if word == "defaultdict":
+        last = last.body if isinstance(last, cst.Lambda) else last
+    return word in ("defaultdict", "fromkeys") and (isinstance(last, cst.Float) or bare(last) == "float")
+
+
+def _is_in(node: cst.BaseExpression, table: cst.Name) -> bool:
+    return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value == table.value
+
+
+def _starts_with_float(node: cst.Call, table: cst.Name) -> bool:
+    """Whether `node` is `table.setdefault(key, 0.0)`."""
+    called = bare(node.func) == f"{table.value}.setdefault" and len(node.args) == 2
+    return called and isinstance(node.args[1].value, cst.Float)
