@@ -111,7 +111,8 @@ class Follower(Calling):
 
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
         removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
-        if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (
+        kept = (cst.Add, cst.Multiply, cst.Divide) if self.trail.joined else (cst.Add, cst.Multiply)
+        if isinstance(parent.operator, kept) or (
             self.trail.is_set and not removed and isinstance(parent.operator, MAKES_SET)
         ):
             yield from self.of(parent)
@@ -137,7 +138,7 @@ class Follower(Calling):
         kind = self.kind_of_call(names, word)
         if self.trail.is_set and kind in KEEPING and word != "writelines":
             kind = "called"
-        some = self._of_many(call, arg, word, kind) if self.trail.nested else self._counted(node, call, word)
+        some = self._of_many(call, arg, word, kind) if self.trail.nested else self._singly(node, call, word)
         if some is not None:
             yield from some
             return
@@ -310,6 +311,14 @@ class Follower(Calling):
             return self.of(call)
         return iter((Use(call, "other"),))
 
+    def _singly(self, node: cst.BaseExpression, call: cst.Call, word: str) -> Iterator[Use] | None:
+        """What a call that is told of here makes of the order: a counter, and what takes a joined text for a path."""
+        if not self.trail.joined:
+            return self._counted(node, call, word)
+        if word in self.words["opens-paths"]:
+            return iter((Use(call, "saved"),))
+        return self.of(call) if word in self.words["makes-paths"] and self.module.resolve(call.func) else None
+
     def _counted(self, node: cst.BaseExpression, call: cst.Call, word: str) -> Iterator[Use] | None:
         """What is done with what a counter counts; None where `call` is no `counter.update(…)`."""
         if word != "update" or not isinstance(call.func, cst.Attribute) or not self.counts(call.func.value):
@@ -342,6 +351,8 @@ class Follower(Calling):
         word, call = parent.attr.value, self.module.parent(parent)
         if not isinstance(call, cst.Call) or call.func is not parent:
             yield Use(node, "other")
+        elif self.trail.joined and word in self.words["opens-paths"]:
+            yield Use(call, "saved")
         elif word == "sort":
             shared = not self.trail.listed and self.has_ties(call)
             yield Use(call, "other" if shared else "sorted")
