@@ -175,8 +175,10 @@ class Calls(Store):
         if last in words["part-views"]:
             return some_part(self._arguments(node, state))
         if last in words["picks"] and node.args:
-            picked = self.value(node.args[0].value, state)
-            self.read(some_part(picked), node.args[0].value, state)
+            picked = NO_REFS
+            for arg in node.args[1:3] if last == "where" else node.args[:1]:
+                picked |= (own := self.value(arg.value, state))
+                self.read(some_part(own), arg.value, state)
             self.pass_on(node, picked, state, reads=True)
             return NO_REFS
         reads = last in words["reads"] and not self._excludes_self(node)

@@ -89,6 +89,8 @@ class Subscripts:
         spans: list[tuple[int, Span]] = []
         loose = False
         elements = list(node.slice)
+        if len(elements) == 1 and self._compares(elements[0].slice) and not self._runs_again(node):
+            return Part(((0, SOMETHING),), masked=self.module.code(elements[0]))
         for position, element in enumerate(elements):
             index = element.slice
             if isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis):
@@ -102,6 +104,24 @@ class Subscripts:
             if span != EVERYTHING:
                 spans.append((position, span))
         return Part(tuple(spans), loose) if spans else None
+
+    def _compares(self, index: cst.BaseSlice) -> bool:
+        """Whether `index` is a mask made by a comparison in sight, `x > 0`, or its name."""
+        value = index.value if isinstance(index, cst.Index) else None
+        if isinstance(value, cst.Name):
+            home = self.module.scope_of(value).home(value.value)
+            bound = home.bindings[value.value] if home is not None else []
+            value = bound[0].value if len(bound) == 1 and not bound[0].path else None
+        return isinstance(value, cst.Comparison)
+
+    def _runs_again(self, node: cst.CSTNode) -> bool:
+        """Whether a loop runs `node`: its rounds may write one element after the other."""
+        for around in self.module.ancestors(node):
+            if isinstance(around, (cst.For, cst.While)):
+                return True
+            if isinstance(around, cst.FunctionDef):
+                break
+        return False
 
     def _behind(self, elements: Sequence[cst.SubscriptElement]) -> Iterator[tuple[int, Span]]:
         for position, element in enumerate(elements):
