@@ -116,12 +116,7 @@ class Subscripts:
 
     def _runs_again(self, node: cst.CSTNode) -> bool:
         """Whether a loop runs `node`: its rounds may write one element after the other."""
-        for around in self.module.ancestors(node):
-            if isinstance(around, (cst.For, cst.While)):
-                return True
-            if isinstance(around, cst.FunctionDef):
-                break
-        return False
+        return any(isinstance(around, (cst.For, cst.While)) for around in self.module.ancestors(node))
 
     def _behind(self, elements: Sequence[cst.SubscriptElement]) -> Iterator[tuple[int, Span]]:
         for position, element in enumerate(elements):
