@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import (
+    Dealing,
     Rounds,
     counted,
     is_first_fitting,
@@ -37,6 +38,7 @@ class Collecting(Trace):
     def collected(self, loop: cst.For | cst.While, target: cst.BaseExpression) -> Iterator[Use]:
         """What the body of a loop over the value, whose elements go by `target`, makes of its order."""
         bound = set(names_in(target)) | self.module.shared(Rounds).bound(loop.body)
+        yield from self.dealt(loop.body)
         for node in nodes(loop.body):
             if isinstance(node, cst.Yield):
                 value = node.value.item if isinstance(node.value, cst.From) else node.value
@@ -55,6 +57,12 @@ class Collecting(Trace):
                 yield from self._added_in_loop(node, loop, target)
             elif isinstance(node, cst.Assign):
                 yield from self._assigned_in_loop(node, loop, target, bound)
+
+    def dealt(self, root: cst.CSTNode) -> Iterator[Use]:
+        """Random numbers that each round, or element, takes under `root`."""
+        call = self.module.shared(Dealing).first(root)
+        if call is not None:
+            yield Use(call, "dealt")
 
     def _added_in_loop(
         self, node: cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression

@@ -504,6 +504,7 @@ class Follower(Calling):
         elif isinstance(comprehension, cst.SetComp):
             yield Use(node, "measured")
         elif isinstance(comprehension, cst.DictComp):
+            yield from self.iterated(node, self.dealt(comprehension.value))
             yield from self.iterated(node, self._written(comprehension))
             yield Use(node, "keyed")
         else:

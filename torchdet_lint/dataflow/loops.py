@@ -32,6 +32,9 @@ _ZEROS = frozenset({"zeros", "ones"})
 _TENSORS = frozenset({"tensor", "as_tensor"})
 _NUMBERS = ("torch.", "numpy.")
 
+# Arguments by which a draw takes its numbers elsewhere, or makes none, and still one after the other.
+_ANYWAY = frozenset({"generator", "device"})
+
 
 class Rounds:
     """The names that the bodies of one file's loops give a new value in every round, and the lists that they clear."""
@@ -75,6 +78,31 @@ class Rounds:
                 return False
             emptied += within
         return bool(emptied) and all(module.parent(module.statement(node)) is not loop.body for node in emptied)
+
+
+class Dealing:
+    """What of one file takes numbers from a global generator, whatever the arguments."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._draws = frozenset(
+            name
+            for draw in module.library.facts.draws
+            if draw.at in ("call", "construction") and all(test.argument in _ANYWAY for test in draw.when)
+            for name in draw.names
+        )
+        self._words = frozenset(name.rpartition(".")[2] for name in self._draws)
+
+    def first(self, root: cst.CSTNode) -> cst.Call | None:
+        """The first such call under `root`; none where something there seeds."""
+        found: cst.Call | None = None
+        for node in nodes(root):
+            word = last_word(node.func) if isinstance(node, cst.Call) else ""
+            if "seed" in word:
+                return None
+            if found is None and isinstance(node, cst.Call) and word in self._words:
+                found = node if not self._draws.isdisjoint(self.module.resolve(node.func)) else None
+        return found
 
 
 def opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For | cst.While) -> bool:

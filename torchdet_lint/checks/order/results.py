@@ -34,6 +34,7 @@ _TOLD = {
     "handed": "it goes in this order to code that is not in sight",
     "summed": "floats are added up in its order here, which rounds differently",
     "trained": "the optimizer makes its steps in this order here",
+    "dealt": "random numbers are dealt out in its order here",
     "kept": "it is kept in this order in an object that other code may read",
 }
 
