@@ -147,7 +147,7 @@ class Subscripts:
         bound = self._bound(index.value)
         if isinstance(bound, bool) or not isinstance(bound, int):
             return SOMETHING
-        return Span(bound, bound + 1 if bound != -1 else "")
+        return Span(bound, bound + 1 if bound != -1 else "", end=1 if bound == 0 else "")
 
 
 def _shifted(node: cst.BaseExpression, operator: type) -> tuple[cst.BaseExpression, int]:
