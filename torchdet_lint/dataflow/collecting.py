@@ -160,7 +160,7 @@ class Collecting(Trace):
         self, node: cst.Assign | cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression
     ) -> bool:
         """Whether `node` adds to floats that rounds of `loop` share."""
-        total = sum_of_floats(self.module, node, loop)
+        total = sum_of_floats(self.module, node, loop, target)
         return total is not None and (not isinstance(total, cst.Subscript) or self.comes_again(total, target, loop))
 
     def comes_again(self, entry: cst.Subscript, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:

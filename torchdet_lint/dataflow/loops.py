@@ -94,11 +94,11 @@ class Dealing:
         self._words = frozenset(name.rpartition(".")[2] for name in self._draws)
 
     def first(self, root: cst.CSTNode) -> cst.Call | None:
-        """The first such call under `root`; none where something there seeds."""
+        """The first such call under `root`; none where something there seeds, or a wait may take the number."""
         found: cst.Call | None = None
         for node in nodes(root):
             word = last_word(node.func) if isinstance(node, cst.Call) else ""
-            if "seed" in word:
+            if "seed" in word or word == "sleep":
                 return None
             if found is None and isinstance(node, cst.Call) and word in self._words:
                 found = node if not self._draws.isdisjoint(self.module.resolve(node.func)) else None
@@ -334,17 +334,19 @@ def _asks_for_one(node: cst.CSTNode, elements: set[str]) -> bool:
 
 
 def sum_of_floats(
-    module: Module, node: cst.Assign | cst.AugAssign, loop: cst.For | cst.While
+    module: Module, node: cst.Assign | cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression
 ) -> cst.BaseExpression | None:
-    """The `x` of `x += y` or `x = x + y` in the body of `loop` that began before it as a float, or a tensor of them."""
+    """The `x` of `x += y` or `x = x + y` in the body of `loop` that began before it as a float, or a tensor of them;
+    `y` is another one in each round, and no evident number of things."""
     found = _total_and_term(node)
     if found is None:
         return None
     total, term = found
+    varying = {*names_in(target), *module.shared(Rounds).bound(loop.body)} - {bare(total)}
+    if varying.isdisjoint(names_in(term)) or _is_count(module, term):
+        return None
     if isinstance(total, cst.Subscript):
-        began = _from_default(total, node) or (
-            not isinstance(term, cst.Integer) and _holds_floats(module, total.value, loop)
-        )
+        began = _from_default(total, node) or _holds_floats(module, total.value, loop)
     elif isinstance(total, cst.Name):
         began = not _begins_in(total, loop) and any(_is_float(module, one) for one in _bindings(module, total))
     elif isinstance(total, cst.Attribute):
@@ -352,7 +354,17 @@ def sum_of_floats(
         began = not _begins_in(total, loop) and any(_is_float(module, value.node) for value in values)
     else:
         began = False
-    return total if began and not isinstance(term, (cst.Integer, cst.Float)) else None
+    return total if began else None
+
+
+def _is_count(module: Module, term: cst.BaseExpression) -> bool:
+    """Whether `term` evidently counts: `len(x)`, `np.bincount(x)`, `(x == y).sum()`."""
+    if not isinstance(term, cst.Call):
+        return last_word(term) in module.library.facts.orders.words["counted"]
+    if isinstance(term.func, cst.Attribute) and isinstance(term.func.value, cst.Comparison):
+        return True
+    given = any(arg.keyword is not None and arg.keyword.value == "weights" for arg in term.args)
+    return not given and last_word(term.func) in module.library.facts.orders.words["counted"]
 
 
 def _total_and_term(node: cst.Assign | cst.AugAssign) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
