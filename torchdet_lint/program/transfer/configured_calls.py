@@ -66,7 +66,8 @@ class ConfiguredCalls:
         found = self.mappings([event.keywords["**"]])
         keywords = {key: value for key, value in event.keywords.items() if key != "**"}
         if len(found) == 1 and HIDDEN not in found[0]:
-            return msgspec.structs.replace(event, keywords=_passed(found[0]) | keywords, opaque=False)
+            passed = self._turned(event.names, _passed(found[0]))
+            return msgspec.structs.replace(event, keywords=passed | keywords, opaque=False)
         return msgspec.structs.replace(event, keywords=keywords)
 
     def instantiated(self, value: Any, event: Event, depth: int = 0) -> Iterator[tuple[str, Event]]:
@@ -80,12 +81,19 @@ class ConfiguredCalls:
         if not target or (depth > 0 and not newer) or value.get("_partial_"):
             return
         name = self.facts.library.canonical(target)
-        keywords, opaque = _passed(passed), HIDDEN in passed
+        keywords, opaque = self._turned([name], _passed(passed)), HIDDEN in passed
         if depth == 0:
             keywords, opaque = keywords | event.keywords, opaque or event.opaque
         elif any(seed.give for full in self.facts.spellings(name) for seed in self.facts.seeds.get(full, ())):
             opaque = True  # its switch cannot be turned at the call
         yield name, msgspec.structs.replace(event, names=(name,), positional=(), keywords=keywords, opaque=opaque)
+
+    def _turned(self, names: Iterable[str], passed: dict[str, Argument]) -> dict[str, Argument]:
+        """What a configuration passes to `names`, without the switches of deterministic mode that it leaves off: nobody
+        has set these against it in the code, where they are a finding of their own."""
+        rows = [row for name in names for full in self.facts.spellings(name) for row in self.facts.seeds.get(full, ())]
+        switches = {condition.argument for row in rows if row.switch for condition in row.when_mode}
+        return {key: one for key, one in passed.items() if key not in switches or not one.known or one.value}
 
     def command_line(self, event: Event) -> None:
         """Lightning's command line: what it is given in code, and in the YAML that lies beside it."""
@@ -105,7 +113,7 @@ class ConfiguredCalls:
         elif (
             not configurations
             or event.opaque
-            or any(mode is not UNKNOWN for mode in modes)
+            or any(mode is not UNKNOWN and mode for mode in modes)
             or not {"trainer_defaults", "args", "parser_kwargs"}.isdisjoint(event.keywords)
             or "deterministic" in self.files.text(self.recorder.node.file)
         ):
