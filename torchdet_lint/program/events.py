@@ -34,6 +34,8 @@ ANY = "*"
 MODULES = f"[{ANY}]"
 # In a name: what stands before it in a table, under the key behind it.
 KEY = ":"
+# Before what something is only said to be, which counts where it stands for nothing else that is known.
+TOLD = "|"
 # In a name: each layer that the object before it holds.
 CHILDREN = "**"
 # Before a name: the dictionary that stands at that row and column of the file, of which Hydra makes an object.

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, WRITTEN
+from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, TOLD, WRITTEN
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
@@ -99,6 +99,8 @@ class Lookup:
         return self.follow(found, tokens[1:], level)
 
     def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, level: int) -> list[Referent]:
+        if name.startswith(TOLD):
+            return list(self.evaluate(name[1:], file, owner, within, level))
         if name.startswith("%"):
             return self._made(name, file, level)
         if name.startswith(WRITTEN):
@@ -334,15 +336,7 @@ class Lookup:
             return list(dict.fromkeys(found))
         if self.files.is_source(file):
             summary = self.files.summary(file)
-            found = []
-            for full in summary.stands_for(name):
-                if full == f"@.{name}" or full.startswith(f"@.{name}'"):
-                    local = full[2:]
-                    found.append(
-                        Referent("class" if summary.class_summary(local) is not None else "function", file, local)
-                    )
-                else:
-                    found.extend(self.evaluate(full, file, level=level))
+            found = self._bound(file, name, level)
             if found:
                 return found
             if summary.stands_for(name):
@@ -360,6 +354,17 @@ class Lookup:
                 initial = os.path.join(inside, "__init__.py")
                 return [Referent("module", initial if "__init__.py" in self.files.modules.listing(inside) else inside)]
         return [Referent("unknown", file, name)]
+
+    def _bound(self, file: str, name: str, level: int) -> list[Referent]:
+        """What the file itself calls `name`; what that is only said to be, where nothing is known of it."""
+        summary, found = self.files.summary(file), list[Referent]()
+        for full in summary.stands_for(name):
+            if full == f"@.{name}" or full.startswith(f"@.{name}'"):
+                local = full[2:]
+                found.append(Referent("class" if summary.class_summary(local) is not None else "function", file, local))
+            elif not (full.startswith(TOLD) and any(map(self.knows, found))):
+                found.extend(self.evaluate(full, file, level=level))
+        return found
 
     def _starred(self, file: str, name: str, level: int) -> list[Referent]:
         if not self.files.is_source(file):
@@ -462,8 +467,9 @@ class Lookup:
                 return []
             found: list[Referent] = []
             for name in body.returns:
-                found.extend(self.evaluate(name, referent.file, referent.owner, referent.name, level - 1))
-            found = [result for result in found if result.kind not in ("parameter", "unknown")]
+                if not (name.startswith(TOLD) and any(map(self.knows, found))):
+                    given = self.evaluate(name, referent.file, referent.owner, referent.name, level - 1)
+                    found.extend(result for result in given if result.kind not in ("parameter", "unknown"))
             if (
                 not found
                 and body.first == "class"
@@ -512,6 +518,12 @@ class Lookup:
             self._families[class_] = found
         self._cut |= before
         return found
+
+    def knows(self, referent: Referent) -> bool:
+        """Whether anything is known of what `referent` does."""
+        if referent.kind == "external":
+            return self.facts.speaks_of(referent.name)
+        return referent.kind not in ("unknown", "parameter")
 
     def derives(self, class_: tuple[str, str], names: frozenset[str]) -> bool:
         """Whether a class of the project derives from any of the library classes `names`."""

@@ -13,7 +13,15 @@ from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import accessor, as_data, is_property, last_word, parameters_of, required_of
+from torchdet_lint.program.syntax.shapes import (
+    accessor,
+    as_data,
+    is_property,
+    last_word,
+    object_of,
+    parameters_of,
+    required_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -214,6 +222,8 @@ class File:
         returns: list[str] = []
         for value in walk.returns:
             returns.extend(self.names.resolve(value, scope))
+        if returns and (told := object_of(node.returns)) is not None:
+            returns.extend(self.names.told(told, scope.outer or self.scopes.module))
         return Body(
             node.lineno,
             tuple(walk.events),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, MODULES, WRITTEN
+from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, MODULES, TOLD, WRITTEN
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -225,6 +225,8 @@ class Resolver(Registries):
         if name.endswith("."):
             return name + attribute
         full = f"{name}.{attribute}"
+        if name.startswith(TOLD):
+            return f"{TOLD}{self._joined(name[1:], attribute)}"
         return full if name.startswith(("@", ".", "$", WRITTEN)) else self.canonical(full)
 
     def resolve_name(self, name: str, scope: Scope, depth: int = DEPTH) -> list[str]:
@@ -251,7 +253,14 @@ class Resolver(Registries):
             elif bound.value is not None and bound.kind in ("value", "default", "part"):
                 outer = home if bound.kind != "default" else home.outer or home
                 found.extend(self.resolve(bound.value, outer, depth - 1))
+                found.extend(self.told(bound.told, home, depth - 1) if bound.told is not None else ())
         return found
+
+    def told(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Iterator[str]:
+        """The names of what something is only said to be."""
+        for name in self.resolve(node, scope, depth):
+            if not name.startswith(("builtins.", "typing.", "$", TOLD)):
+                yield f"{TOLD}{name}"
 
     def _given(self, container: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
         """What the elements of a container stand for that a caller gives: what the container does, for a display stands
@@ -307,7 +316,7 @@ class Resolver(Registries):
                 found.extend(self._wrapped(node, scope, depth))
             elif (whole := self._whole(function)) is not None:
                 found.append(whole)
-            elif function.endswith(self._moves) and ")" in function and function[0] not in "@.$*":
+            elif function.endswith(self._moves) and ")" in function and function[0] not in f"@.$*{TOLD}":
                 found.append(function[: function.rindex(".")])
             elif function not in _NAMESPACES and function.count("()") < 4:
                 streamed = f"{function}()" in self.words.alike and self._streams(node, scope)

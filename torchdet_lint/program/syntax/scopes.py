@@ -16,12 +16,14 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     added_to,
     as_table,
+    class_asserted,
     defined_by,
     device_in,
     entered,
     factories,
     goes_through_table,
     looped_over,
+    object_of,
     parameters_of,
     statements_in,
 )
@@ -45,11 +47,13 @@ _GIVEN = lazy(r"[ \t]*(?:=(?!=)|,[^\n]*[^=!<>]=(?!=)|:[ \t]*\w[\w\[\], |.]*=(?!=
 
 
 class Bound(NamedTuple):
-    """One thing that binds a name: an import's target, a definition, or the expression of a value."""
+    """One thing that binds a name: an import's target, a definition, or the expression of a value; `told` is what the
+    value is said to be, by an annotation or an assertion: a class, or a call of one."""
 
     kind: str
     target: str = ""
     value: ast.expr | None = None
+    told: ast.expr | None = None
 
 
 class Scope:
@@ -259,8 +263,8 @@ class Scopes:
                     scope.bind(imported, Bound("import", origin))
         elif isinstance(node, ast.Assign):
             self._bind_assigned(scope, node)
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
-            self._bind_target(scope, node.target, node.value)
+        elif isinstance(node, (ast.AnnAssign, ast.Assert)):
+            self._bind_told(scope, node)
         elif isinstance(node, (ast.AugAssign, ast.Expr)):
             self._bind_part(scope, node)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
@@ -269,6 +273,19 @@ class Scopes:
             for item in node.items:
                 if item.optional_vars is not None:
                     self._bind_target(scope, item.optional_vars, item.context_expr)
+
+    def _bind_told(self, scope: Scope, node: ast.AnnAssign | ast.Assert) -> None:
+        """A value with an annotation, and what an assertion says of one that a call made."""
+        target: ast.expr
+        if isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self._bind_target(scope, node.target, node.value)
+            target, told = node.target, object_of(node.annotation)
+        else:
+            target, told = class_asserted(node.test)
+        bounds = scope.bindings.get(target.id) if isinstance(target, ast.Name) and told is not None else None
+        if bounds and bounds[-1].kind == "value" and isinstance(bounds[-1].value, ast.Call):
+            bounds[-1] = bounds[-1]._replace(told=told)
 
     def _bind_assigned(self, scope: Scope, node: ast.Assign) -> None:
         """A lambda that is given a name is a function of that name."""

@@ -226,6 +226,25 @@ def key_of(node: ast.expr) -> str:
     return value if isinstance(value, str) and _KEY.fullmatch(value) is not None else ""
 
 
+def object_of(annotation: ast.expr | None) -> ast.expr | None:
+    """The call that makes an object of the class that an annotation names; None where it names none by itself."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except (SyntaxError, ValueError):
+            return None
+    return ast.Call(annotation, [], []) if isinstance(annotation, (ast.Name, ast.Attribute)) else None
+
+
+def class_asserted(test: ast.expr) -> tuple[ast.expr, ast.expr | None]:
+    """What `isinstance(x, Net)` and `issubclass(x, Net)` are asked of, and what it then is; None for all else."""
+    if not (isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and len(test.args) == 2):
+        return test, None
+    if test.func.id == "issubclass":
+        return test.args[0], test.args[1] if isinstance(test.args[1], (ast.Name, ast.Attribute)) else None
+    return test.args[0], object_of(test.args[1]) if test.func.id == "isinstance" else None
+
+
 def keeps_all(node: ast.stmt, me: str) -> bool:
     """Whether a statement of a method may make attributes of `me` of all its parameters: it hands `locals()` to what
     has to do with `me`, or to a function of the project or of another library alone."""

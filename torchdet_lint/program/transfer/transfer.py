@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, TOLD, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -194,8 +194,9 @@ class Transfer(Recorder):
             return
         found: dict[Referent, str] = {}
         for name in event.names:
-            for referent in self.stands_for(name):
-                found.setdefault(referent, name)
+            if not (name.startswith(TOLD) and any(map(self.lookup.knows, found))):
+                for referent in self.stands_for(name):
+                    found.setdefault(referent, name)
         found = fitting(self.lookup, found, [event])
         for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
             name = found[referent]
