@@ -460,25 +460,23 @@ class Lookup:
         if referent.kind == "instance":
             return self._given_by(referent, level)
         if referent.kind == "function":
-            if referent.name.rpartition(".")[2] in self.facts.fluent and referent.owner[1]:
-                return [Referent("instance", *referent.owner)]
-            body = self.files.summary(referent.file).body(referent.name)
-            if body is None or level <= 0:
-                return []
-            found: list[Referent] = []
-            for name in body.returns:
-                if not (name.startswith(TOLD) and any(map(self.knows, found))):
-                    given = self.evaluate(name, referent.file, referent.owner, referent.name, level - 1)
-                    found.extend(result for result in given if result.kind not in ("parameter", "unknown"))
-            if (
-                not found
-                and body.first == "class"
-                and referent.owner[1]
-                and self.facts.hints.maker.match(referent.name.rpartition(".")[2])
-            ):
-                found = [Referent("instance", *referent.owner)]
-            return found
+            return self._returned(referent, level)
         return []
+
+    def _returned(self, function: Referent, level: int) -> list[Referent]:
+        """What a function of the project returns; its object where nobody can tell and its name says so."""
+        body = self.files.summary(function.file).body(function.name)
+        found: list[Referent] = []
+        for name in body.returns if body is not None and level > 0 else ():
+            if not (name.startswith(TOLD) and any(map(self.knows, found))):
+                given = self.evaluate(name, function.file, function.owner, function.name, level - 1)
+                found.extend(result for result in given if result.kind not in ("parameter", "unknown"))
+        last = function.name.rpartition(".")[2]
+        fluent = last in self.facts.fluent and not any(map(self.knows, found))
+        makes = body is not None and level > 0 and body.first == "class" and self.facts.hints.maker.match(last)
+        if function.owner[1] and (fluent or (not found and makes)):
+            return [Referent("instance", *function.owner)]
+        return found
 
     def _given_by(self, instance: Referent, level: int) -> list[Referent]:
         """What a call of an object of the project gives: what its `__call__` returns, or the `forward` of a module."""
