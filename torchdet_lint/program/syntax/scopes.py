@@ -22,6 +22,7 @@ from torchdet_lint.program.syntax.shapes import (
     entered,
     factories,
     goes_through_table,
+    is_error,
     looped_over,
     object_of,
     parameters_of,
@@ -263,7 +264,7 @@ class Scopes:
                     scope.bind(imported, Bound("import", origin))
         elif isinstance(node, ast.Assign):
             self._bind_assigned(scope, node)
-        elif isinstance(node, (ast.AnnAssign, ast.Assert)):
+        elif isinstance(node, (ast.AnnAssign, ast.Assert, ast.If)):
             self._bind_told(scope, node)
         elif isinstance(node, (ast.AugAssign, ast.Expr)):
             self._bind_part(scope, node)
@@ -274,15 +275,19 @@ class Scopes:
                 if item.optional_vars is not None:
                     self._bind_target(scope, item.optional_vars, item.context_expr)
 
-    def _bind_told(self, scope: Scope, node: ast.AnnAssign | ast.Assert) -> None:
-        """A value with an annotation, and what an assertion says of one that a call made."""
+    def _bind_told(self, scope: Scope, node: ast.AnnAssign | ast.Assert | ast.If) -> None:
+        """A value with an annotation, and what an assertion, or an error otherwise, says of one that a call made."""
         target: ast.expr
         if isinstance(node, ast.AnnAssign):
             if node.value is not None:
                 self._bind_target(scope, node.target, node.value)
             target, told = node.target, object_of(node.annotation)
-        else:
+        elif isinstance(node, ast.Assert):
             target, told = class_asserted(node.test)
+        elif isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not) and is_error(node.body):
+            target, told = class_asserted(node.test.operand)
+        else:
+            return
         bounds = scope.bindings.get(target.id) if isinstance(target, ast.Name) and told is not None else None
         if bounds and bounds[-1].kind == "value" and isinstance(bounds[-1].value, ast.Call):
             bounds[-1] = bounds[-1]._replace(told=told)

@@ -245,6 +245,11 @@ def class_asserted(test: ast.expr) -> tuple[ast.expr, ast.expr | None]:
     return test.args[0], object_of(test.args[1]) if test.func.id == "isinstance" else None
 
 
+def is_error(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block ends in an error."""
+    return isinstance(body[-1], ast.Raise)
+
+
 def keeps_all(node: ast.stmt, me: str) -> bool:
     """Whether a statement of a method may make attributes of `me` of all its parameters: it hands `locals()` to what
     has to do with `me`, or to a function of the project or of another library alone."""
