@@ -124,6 +124,11 @@ def constants(
     return tuple(sorted(found.items()))
 
 
+def known_in(given: Mapping[str, Any]) -> Callable[[Argument], Any]:
+    """What tells the constant that an argument is in a function whose parameters are `given`, or `UNKNOWN`."""
+    return lambda argument: given.get(parameter_of(argument) or "", UNKNOWN)
+
+
 def _sort_of(value: Any) -> str:
     """What sort of value is passed on, of those that `_ROOM` counts."""
     if value in (GENERATOR, GIVEN):

@@ -20,6 +20,7 @@ from torchdet_lint.program.transfer.passing import (
     bound_arguments,
     constants,
     is_given,
+    known_in,
     lent,
     ruled_out,
 )
@@ -328,7 +329,8 @@ class Transfer(Recorder):
                 self.handed_on(inner, use, bound[use], referent, constant)
             if given and depth < _RELAYS:
                 for target, its_body, its_bound in relayed(self.lookup, inner, referent, bound):
-                    self._run(target, its_body, its_bound, {}, depth + 1)
+                    passed = constants(target, its_body, inner, known_in(constant), lambda _: False)
+                    self._run(target, its_body, its_bound, dict(passed), depth + 1)
         self.event = outer
 
     def _bound(self, referent: Referent, body: Body, event: Event, uses: Set[str]) -> dict[str, list[Referent]]:
