@@ -12,7 +12,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from torchdet_lint.program.effects import Kept, Settings
     from torchdet_lint.program.files import ProjectFiles
@@ -362,7 +362,7 @@ class Lookup:
             if full == f"@.{name}" or full.startswith(f"@.{name}'"):
                 local = full[2:]
                 found.append(Referent("class" if summary.class_summary(local) is not None else "function", file, local))
-            elif not (full.startswith(TOLD) and any(map(self.knows, found))):
+            elif self.counts(full, found):
                 found.extend(self.evaluate(full, file, level=level))
         return found
 
@@ -468,11 +468,11 @@ class Lookup:
         body = self.files.summary(function.file).body(function.name)
         found: list[Referent] = []
         for name in body.returns if body is not None and level > 0 else ():
-            if not (name.startswith(TOLD) and any(map(self.knows, found))):
+            if self.counts(name, found):
                 given = self.evaluate(name, function.file, function.owner, function.name, level - 1)
                 found.extend(result for result in given if result.kind not in ("parameter", "unknown"))
         last = function.name.rpartition(".")[2]
-        fluent = last in self.facts.fluent and not any(map(self.knows, found))
+        fluent = last in self.facts.fluent and not any(map(self._knows, found))
         makes = body is not None and level > 0 and body.first == "class" and self.facts.hints.maker.match(last)
         if function.owner[1] and (fluent or (not found and makes)):
             return [Referent("instance", *function.owner)]
@@ -517,7 +517,11 @@ class Lookup:
         self._cut |= before
         return found
 
-    def knows(self, referent: Referent) -> bool:
+    def counts(self, name: str, found: Iterable[Referent]) -> bool:
+        """Whether `name` adds to `found`: what something is only said to be does where nothing is known of it."""
+        return not (name.startswith(TOLD) and any(map(self._knows, found)))
+
+    def _knows(self, referent: Referent) -> bool:
         """Whether anything is known of what `referent` does."""
         if referent.kind == "external":
             return self.facts.speaks_of(referent.name)

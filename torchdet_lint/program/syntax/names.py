@@ -18,6 +18,7 @@ from torchdet_lint.program.syntax.shapes import (
     added_to,
     as_table,
     beginning,
+    class_named,
     configuration_of,
     device_in,
     goes_through_table,
@@ -274,13 +275,8 @@ class Resolver(Registries):
         if first and parameters_of(home.node.args)[0].arg == name:
             return ["$self" if first == "self" else "$cls"]
         found = [f"${name}"] if home is scope else []
-        annotation = bound.value
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            try:
-                annotation = ast.parse(annotation.value, mode="eval").body
-            except (SyntaxError, ValueError):
-                return found
-        if isinstance(annotation, (ast.Name, ast.Attribute)) and home.outer is not None:
+        annotation = class_named(bound.value)
+        if annotation is not None and home.outer is not None:
             found.extend(
                 f"{kind}()"
                 for kind in self.resolve(annotation, home.outer, depth - 1)

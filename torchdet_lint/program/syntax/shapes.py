@@ -226,14 +226,20 @@ def key_of(node: ast.expr) -> str:
     return value if isinstance(value, str) and _KEY.fullmatch(value) is not None else ""
 
 
-def object_of(annotation: ast.expr | None) -> ast.expr | None:
-    """The call that makes an object of the class that an annotation names; None where it names none by itself."""
+def class_named(annotation: ast.expr | None) -> ast.Name | ast.Attribute | None:
+    """The class that an annotation names, in quotes too; None where it names none by itself."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
         except (SyntaxError, ValueError):
             return None
-    return ast.Call(annotation, [], []) if isinstance(annotation, (ast.Name, ast.Attribute)) else None
+    return annotation if isinstance(annotation, (ast.Name, ast.Attribute)) else None
+
+
+def object_of(annotation: ast.expr | None) -> ast.expr | None:
+    """The call that makes an object of the class that an annotation names."""
+    named = class_named(annotation)
+    return ast.Call(named, [], []) if named is not None else None
 
 
 def class_asserted(test: ast.expr) -> tuple[ast.expr, ast.expr | None]:

@@ -1,5 +1,5 @@
-"""A function that is handed functions and classes -> the functions of the project that it hands them on to, and those
-defined in it that call them."""
+"""A function that is handed functions, classes and objects -> the functions of the project that it hands them on to,
+and those defined in it that call them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def handed_parameters(event: Event, bound: Collection[str]) -> list[str]:
 def relayed(
     lookup: Lookup, event: Event, caller: Referent, bound: Mapping[str, Sequence[Referent]]
 ) -> Iterator[tuple[Referent, Body, dict[str, list[Referent]]]]:
-    """The functions, methods and constructors that the call `event` in `caller` may be of, and the functions and
-    classes that it gives them for parameters: `self._make_layer(block, 64)`."""
+    """The functions, methods and constructors that the call `event` in `caller` may be of, and the functions,
+    classes and objects that it gives them for parameters: `self._make_layer(block, 64)`."""
     for name in event.names:
         for target in lookup.evaluate(name, caller.file, caller.owner, caller.name):
             for function in _functions(lookup, target):
                 body = lookup.files.summary(function.file).body(function.name)
                 given = bound_arguments(function, body, event) if body is not None else {}
-                found = {use: _callables(argument, bound) for use, argument in given.items()}
+                found = {use: _usable(argument, bound) for use, argument in given.items()}
                 if body is not None and any(found.values()):
                     yield function, body, {use: referents for use, referents in found.items() if referents}
 
@@ -58,8 +58,8 @@ def _functions(lookup: Lookup, target: Referent) -> list[Referent]:
     return [target] if target.kind == "function" else []
 
 
-def _callables(argument: Argument, bound: Mapping[str, Sequence[Referent]]) -> list[Referent]:
-    """The functions and classes that an argument stands for which passes on one of the parameters `bound`."""
+def _usable(argument: Argument, bound: Mapping[str, Sequence[Referent]]) -> list[Referent]:
+    """The functions, classes and objects that an argument stands for which passes on one of the parameters `bound`."""
     names = [name[1:] for name in argument.names if name.startswith("$")]
     found = (referent for name in names for referent in bound.get(name, ()))
     return [referent for referent in found if referent.kind in _USABLE]

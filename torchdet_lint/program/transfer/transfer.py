@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, TOLD, Body, Event
+from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -39,7 +39,7 @@ _LOADERS = frozenset({LOADER})
 _DATA = frozenset({"torch.utils.data.Dataset"})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
 _LOOK_UPS = ("torch.nn.Embedding",)
-# So many functions hand a function or a class on before one calls it.
+# So many functions hand a function, a class or an object on before one uses it.
 _RELAYS = 3
 
 
@@ -195,7 +195,7 @@ class Transfer(Recorder):
             return
         found: dict[Referent, str] = {}
         for name in event.names:
-            if not (name.startswith(TOLD) and any(map(self.lookup.knows, found))):
+            if self.lookup.counts(name, found):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
         found = fitting(self.lookup, found, [event])
