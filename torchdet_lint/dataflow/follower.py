@@ -356,7 +356,7 @@ class Follower(Calling):
         elif word == "sort":
             shared = not self.trail.listed and self.has_ties(call)
             yield Use(call, "other" if shared else "sorted")
-        elif self.trail.is_set and word in self.words["set-methods"]:
+        elif word == "copy" or (self.trail.is_set and word in self.words["set-methods"]):
             yield from self.of(call)
         elif self.trail.is_set and word == "pop" and (loop := self._emptying(parent)) is not None:
             above = self.module.parent(call)

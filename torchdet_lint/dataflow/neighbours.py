@@ -17,7 +17,7 @@ from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.modules import Relied, namesake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Target
@@ -33,6 +33,11 @@ _ABOVE = 3
 _LOOKS = 16
 # Of more folders that lie in one folder none is looked through.
 _BESIDE = 12
+_IMPORTS = re.compile(rb"\bimport\b\s*(?:\([^)]*\)|(?:[^\r\n\\]|\\\r?\n)*)")
+_WORDS = re.compile(rb"\w+")
+# What stands before a dot: the name, and the one before that; of so many bytes.
+_OWNER = re.compile(rb"(?:(\w+)\.)?(\w+)\Z")
+_OWNED = 120
 
 
 class Neighbours:
@@ -81,7 +86,7 @@ class Neighbours:
         derives = re.compile(rb"^class \w+\([^)\n]*\b" + class_.encode() + rb"\b", re.MULTILINE)
         return [
             (module, one)
-            for module in self.in_folder(os.path.split(file)[0], file, class_.encode(), derives)
+            for module in self.in_folder(os.path.split(file)[0], file, class_.encode(), derives.search)
             for one in module.classes.values()
             if self._is_heir(module, one, class_, file)
         ]
@@ -92,8 +97,8 @@ class Neighbours:
             self._around[file] = Surroundings(self, file)
         return self._around[file]
 
-    def in_folder(self, folder: str, file: str, word: bytes, wanted: re.Pattern[bytes]) -> Iterator[Module]:
-        """The files of `folder` other than `file` in whose text `wanted` is found, in which `word` has a part."""
+    def in_folder(self, folder: str, file: str, word: bytes, wanted: Callable[[bytes], object]) -> Iterator[Module]:
+        """The files of `folder` other than `file` with `word` in them of whose text `wanted` is true."""
         if folder not in self._folders:
             self._folders[folder] = Relied("", "", folder, self._contents.folder(folder))
         self.relied.add(self._folders[folder])
@@ -102,7 +107,7 @@ class Neighbours:
             if path == file:
                 continue
             data, _ = self._contents.of(path)
-            found = data is not None and word in data and wanted.search(data)
+            found = data is not None and word in data and wanted(data)
             module = self._module(path)[1] if found else None
             if module is not None:
                 yield module
@@ -196,7 +201,7 @@ class Surroundings:
         if name not in self._callers:
             self._callers[name] = [
                 (module, call)
-                for module in self._naming(name)
+                for module in self._naming(name, functools.partial(_may_call, name.encode()))
                 for call in module.calls
                 if any(self._means(own, name, module) for own in self._called(call, name, module))
             ]
@@ -204,7 +209,8 @@ class Surroundings:
 
     def methods(self, name: str) -> list[Call]:
         """The calls of a method `name` of whatever object."""
-        return [call for module in self._naming(name) for call in module.calls if call.attribute == name]
+        called = re.compile(rb"\." + name.encode() + rb"\b")
+        return [call for module in self._naming(name, called.search) for call in module.calls if call.attribute == name]
 
     def _called(self, call: Call, name: str, module: Module) -> list[str]:
         """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""
@@ -235,12 +241,12 @@ class Surroundings:
             return None
         return list(self._naming(name))
 
-    def _naming(self, name: str) -> Iterator[Module]:
-        """The files in which `name` stands, so far as it is parsed there."""
-        named = re.compile(rb"\b" + name.encode() + rb"\b")
+    def _naming(self, name: str, wanted: Callable[[bytes], object] | None = None) -> Iterator[Module]:
+        """The files in which `name` stands, of which `wanted` says so, so far as it is parsed there."""
+        wanted = wanted or re.compile(rb"\b" + name.encode() + rb"\b").search
         self._left -= 1
         for folder in self._folders if self._left >= 0 else ():
-            for module in self.neighbours.in_folder(folder, self.file, name.encode(), named):
+            for module in self.neighbours.in_folder(folder, self.file, name.encode(), wanted):
                 module.load_where(word=name)
                 yield module
 
@@ -261,6 +267,18 @@ class Surroundings:
         """Whether what `module` calls `own` is what the file defines as `name`."""
         place = self.neighbours.find(own, module.source.path) if not own.startswith("@.") else None
         return place is not None and (place[0].source.path, place[1]) == (self.file, name)
+
+
+def _may_call(name: bytes, text: bytes) -> bool:
+    """Whether the file of `text` may call what another file defines as `name`: it imports that, takes all of a module,
+    or asks a name that it imports for it."""
+    spoken = b" ".join(_IMPORTS.findall(text))
+    imported = {*_WORDS.findall(spoken)}
+    if name in imported or b"*" in spoken:
+        return True
+    asked = re.finditer(rb"\." + name + rb"\b", text)
+    owners = (_OWNER.search(text, max(one.start() - _OWNED, 0), one.start()) for one in asked)
+    return any(owner is not None and not imported.isdisjoint(owner.groups()) for owner in owners)
 
 
 def taken_whole(node: cst.BaseExpression, module: Module) -> list[str]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _SELF = ("self", "cls")
 _SETS = lazy(r"[sS]et\b|Iterable|Collection|Sized|Container")
 
+# What looks at an order and leaves it to others.
+_LOOKS = ("measured", "told", "printed")
+
 
 class Variables(Collecting):
     """The uses of names, and of attributes in the methods of a class."""
@@ -59,7 +62,8 @@ class Variables(Collecting):
                 if later and bare(read) == text and self._is_read(read):
                     found += self.of(read)
         yield from found
-        if not found and class_ is None and not self.trail.is_set and self._comes_from_outside(target, function):
+        looked_at = all(use.kind in _LOOKS for use in found)
+        if looked_at and class_ is None and not self.trail.is_set and self._comes_from_outside(target, function):
             yield Use(target, "kept")
 
     def class_of(self, node: cst.BaseExpression) -> tuple[Module, Class] | None:
@@ -78,14 +82,17 @@ class Variables(Collecting):
         return annotated_class(module, node) if isinstance(node, cst.Name) else None
 
     def _comes_from_outside(self, target: cst.Attribute, function: cst.FunctionDef | None) -> bool:
-        """Whether the object whose attribute `target` is was given to `function`: what is put there others read."""
+        """Whether the object whose attribute `target` is was given to `function`, or is the file's: what is put there
+        others read."""
         root: cst.BaseExpression = target
         while isinstance(root, cst.Attribute):
             root = root.value
         if function is None or not isinstance(root, cst.Name) or root.value in _SELF:
             return False
         home = self.module.scope_of(target).home(root.value)
-        bindings = home.bindings[root.value] if home is not None else ()
+        if home is None or home is self.module.scope:
+            return True
+        bindings = home.bindings[root.value]
         return bool(bindings) and all(binding.kind == "parameter" for binding in bindings)
 
     def here(self, use: Use, node: cst.CSTNode, module: Module) -> Use:

@@ -392,9 +392,14 @@ class Lookup:
         kept = self.kept.get((referent.file, referent.name, name))
         if kept is not None:
             return list(kept)
-        if referent.kind == "instance" and name in self.facts.fluent:
+        if referent.kind == "instance" and self._returns_itself(me, name):
             return [Referent("fluent", *me)]
         return [Referent("unknown", referent.file, name)]
+
+    def _returns_itself(self, me: tuple[str, str], method: str) -> bool:
+        """Whether a method that the class `me` has from a library returns its object."""
+        bases = (one.name for one in self.family(me) if one.kind == "external")
+        return method in self.facts.fluent or any(f"{base}.{method}" in self.facts.fluent for base in bases)
 
     def _picked(self, me: tuple[str, str], prefix: str) -> list[Referent]:
         """The methods of the class `me` whose names begin with `prefix`, of which a name at run time picks one; none

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.abstract_values import Device, Dtype
     from torchdet_lint.module.module import Call, Module
 
+# What stands for sizes where `view` takes a type or sizes.
+_SIZES = (cst.List, cst.Tuple, cst.Integer, cst.UnaryOperation, cst.BinaryOperation)
+
 
 class TorchArguments:
     """The arguments of the calls of torch in one file; `infer` gives the abstract value of an expression."""
@@ -45,6 +48,8 @@ class TorchArguments:
             node = keywords["dtype"].node
         elif call.attribute in ("to", "type", "view", "type_as") and call.arguments.positional:
             node = call.arguments.positional[0].node
+            if call.attribute == "view" and (len(call.arguments.positional) > 1 or isinstance(node, _SIZES)):
+                return None
             other = self.infer(node)
             if call.attribute in ("to", "type_as") and other.is_tensor:
                 return other.dtype

@@ -110,7 +110,10 @@ class Shapes:
             if followed is not None:
                 node, scope, order = followed.node, followed.scope, followed.order
             if isinstance(node, cst.BinaryOperation):
-                left += [(node.left, scope, order), (node.right, scope, order)]
+                # What a number is added to is one: nothing else that is a size takes it.
+                added = isinstance(node.operator, (cst.Add, cst.Subtract))
+                if not added or not (isinstance(node.left, cst.Integer) or isinstance(node.right, cst.Integer)):
+                    left += [(node.left, scope, order), (node.right, scope, order)]
             elif isinstance(node, cst.Name):
                 home = scope.home(node.value)
                 bindings = home.bindings[node.value] if home is not None else ()

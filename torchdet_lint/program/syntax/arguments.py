@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # A class method that makes an object of its class with the options of a command line.
 _OF_OPTIONS = "from_argparse_args"
 _PARSER = "argparse.ArgumentParser()"
+# What stands behind a dictionary that is changed.
+_CHANGES = ("[", ".update", ".setdefault")
 
 
 class Arguments:
@@ -123,9 +125,7 @@ class Arguments:
         if len(told) < len(arms):
             return self.joined(node), False
         changed = isinstance(node, (ast.Name, ast.Attribute)) and any(
-            f"{dotted_name(node)}{change}" in line
-            for line in self.names.scopes.hollow.lines
-            for change in ("[", ".update", ".setdefault")
+            f"{dotted_name(node)}{change}" in self.names.scopes.hollow.text for change in _CHANGES
         )
         whole = all(isinstance(key, ast.Constant) for pairs in told for key, _ in pairs) and not any(
             isinstance(arm, ast.Call) and arm.args for arm in arms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter import skeleton
@@ -25,6 +26,11 @@ class Hollow:
         self._bodies = dict(zip(bodies[::2], bodies[1::2], strict=True))
         self._tree = tree
 
+    @functools.cached_property
+    def text(self) -> str:
+        """The whole of the file."""
+        return "".join(self.lines)
+
     def tree(self) -> tuple[ast.Module, int]:
         """The file with `pass` for the bodies, and how many characters were parsed; empty where that is not Python."""
         if self._tree is not None:
@@ -37,7 +43,7 @@ class Hollow:
         tree = parsed(text)
         if tree is None and self._bodies:
             self._bodies = {}
-            text = "".join(self.lines)
+            text = self.text
             tree = parsed(text)
         return tree or ast.Module([], []), len(text)
 

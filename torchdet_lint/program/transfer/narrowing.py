@@ -147,15 +147,16 @@ class Narrowing:
         if (found := calls.get(function)) is not None:
             return found
         owner, _, method = function.rpartition(".")
-        alike = [one for one in calls if one.endswith(f".{method}")] if owner not in ("", "@") else []
-        if not alike:
+        alike = calls.get(f".{method}") if owner not in ("", "@") else None
+        if alike is None:
             return []
         meant = self.lookup.evaluate(function, node.file, node.owner, node.name)
-        same = [one for one in alike if self.lookup.evaluate(one, node.file, node.owner, node.name) == meant]
+        names = dict.fromkeys(name for event in alike for name in event.names if name.endswith(f".{method}"))
+        same = [one for one in names if self.lookup.evaluate(one, node.file, node.owner, node.name) == meant]
         return [event for one in same for event in calls[one]]
 
     def _calls_of(self, file: str, name: str) -> dict[str, list[Event]]:
-        """The calls in a function, by the names of what is called."""
+        """The calls in a function, by the names of what is called, and those of methods by `.name` too."""
         known = self._calls.get((file, name))
         if known is None:
             known = self._calls[file, name] = {}
@@ -163,6 +164,9 @@ class Narrowing:
             for event in body.events if body is not None else ():
                 for called in event.names if event.kind == "call" else ():
                     known.setdefault(called, []).append(event)
+                    owner, dot, method = called.rpartition(".")
+                    if owner:
+                        known.setdefault(f"{dot}{method}", []).append(event)
         return known
 
 

@@ -199,6 +199,8 @@ class Transfer(Recorder):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
         found = fitting(self.lookup, found, [event])
+        if not found:
+            self.hints.perhaps_seeds(Referent("unknown", self.node.file, event.names[0]), event)
         for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
             name = found[referent]
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
