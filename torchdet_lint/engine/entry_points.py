@@ -23,8 +23,9 @@ _TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.M
 _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
 _PICKERS = ("import_module", "__import__", "instantiate")
+_CHECK = lazy(r"check_.*\.py")
 TEST = lazy(r"(?:test_.*|.*_test|conftest)\.py")
-_FOLDERS = frozenset({"test", "tests"})
+_FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
 
 
 class EntryPoints:
@@ -90,8 +91,8 @@ class EntryPoints:
     def tries_out(self, entry: Entry) -> bool:
         """Whether an entry point only shows something, or is but the self-test of a module: the main guard of a file
         that others import, or may import by a name that they work out, that has classes for a package, or that lies
-        among the tests, which does not train, writes nothing and reads no arguments. A notebook keeps what it
-        shows."""
+        among the tests, which writes nothing, reads no arguments and, but for a test, does not train. A notebook keeps
+        what it shows."""
         known = self._tried.get(entry.file)
         if known is None:
             kept = entry.file.endswith(".ipynb") or entry.file in self.named
@@ -99,16 +100,18 @@ class EntryPoints:
         return known
 
     def _is_self_test(self, entry: Entry) -> bool:
-        return (
-            self.records[entry.file].outline.guard
-            and entry.only_tries_out
-            and (
-                entry.file in self.all_imported
-                or _is_among_tests(entry.file)
-                or self._picked(entry.file)
-                or self._is_of_a_package(entry.file)
-            )
+        if not self.records[entry.file].outline.guard or entry.takes_or_writes:
+            return False
+        return self._is_among_tests(entry.file) or (
+            not entry.trains
+            and (entry.file in self.all_imported or self._picked(entry.file) or self._is_of_a_package(entry.file))
         )
+
+    def _is_among_tests(self, path: str) -> bool:
+        """Whether a file is named like a test, and lies somewhere in a folder of tests."""
+        folder, name = os.path.split(path)
+        inside = os.path.relpath(folder, os.path.abspath(self.settings.root)).split(os.sep)
+        return not _FOLDERS.isdisjoint(inside) and (TEST.fullmatch(name) or _CHECK.fullmatch(name)) is not None
 
     def is_named(self, name: str) -> bool:
         """Whether a linted file imports something called `name`."""
@@ -168,12 +171,6 @@ class EntryPoints:
                     seen.add(file)
                     queue.append(file)
         return seen
-
-
-def _is_among_tests(path: str) -> bool:
-    """Whether a file is named like a test, and lies in a folder of tests."""
-    folder, name = os.path.split(path)
-    return os.path.basename(folder) in _FOLDERS and TEST.fullmatch(name) is not None
 
 
 def _picks_modules(text: str) -> bool:

@@ -173,10 +173,9 @@ class Entry(NamedTuple):
         return f"flag:{flag}" in self.effects
 
     @property
-    def only_tries_out(self) -> bool:
-        """Whether it does not train, writes no file and reads no arguments."""
-        told = self.trains or any(map(self.has, ("writes", "arguments")))
-        return not told and not self._reads_arguments
+    def takes_or_writes(self) -> bool:
+        """Whether it writes a file or reads arguments."""
+        return any(map(self.has, ("writes", "arguments"))) or self._reads_arguments
 
     @property
     def _reads_arguments(self) -> bool:

@@ -213,6 +213,10 @@ class ProjectFiles:
                     self._importers.setdefault(dotted.rpartition(".")[2], set()).add(path)
         return set().union(*(self._importers.get(word, ()) for word in words))
 
+    def naming(self, file: str, name: str) -> list[str]:
+        """The listed files that import something called `name`, and `file` itself, in order."""
+        return sorted(self._importing({name}) | ({file} & self._listed))
+
     def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
         """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
         if decorator.startswith("@."):

@@ -44,6 +44,7 @@ class Lookup:
         self.library = facts.library
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Referent, ...]] = {}
         self._families: dict[tuple[str, str], list[Referent]] = {}
+        self.implemented: dict[Referent, list[Referent]] = {}
         self._open: set[tuple[str, str, tuple[str, str], str, int]] = set()
         self._partial: set[tuple[str, str, tuple[str, str], str, int]] = set()
         self._open_families: set[tuple[str, str]] = set()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING, ITEMS
-from torchdet_lint.program.events import PLAIN, Argument
+from torchdet_lint.program.events import MODULE, PLAIN, Argument
 from torchdet_lint.program.transfer.passing import parameter_of
 from torchdet_lint.regex import lazy
 
@@ -38,6 +38,8 @@ class LibraryCalls:
             return
         if draw.idle_with and _is_given_one_of(draw.idle_with, event):
             return
+        if draw.at == "iteration" and self._is_a_transform_of_another_file(full):
+            return
         event = _with_constants(event, self._settings(event, draw.when, draw.parameters))
         if self.facts.meets(event, draw.when, draw.parameters):
             self.draw(draw, full)
@@ -48,6 +50,11 @@ class LibraryCalls:
             rest = {key: value for key, value in event.keywords.items() if key != "generator"}
             if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
                 self.recorder.add("borrow", _told(full), lender)
+
+    def _is_a_transform_of_another_file(self, full: str) -> bool:
+        """Whether what is made is a transform that a file which the program imports keeps at its top level: it draws
+        where it is applied, if it is."""
+        return self.recorder.node.name == MODULE and not full.endswith("()") and ".transforms." in full
 
     def _settings(
         self, event: Event, conditions: Iterable[Condition], parameters: tuple[str, ...]

@@ -12,6 +12,7 @@ from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.fitting import fitting
+from torchdet_lint.program.transfer.implementations import implementations
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
@@ -39,6 +40,8 @@ _LOADERS = frozenset({LOADER})
 _DATA = frozenset({"torch.utils.data.Dataset"})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
 _LOOK_UPS = ("torch.nn.Embedding",)
+# What an argument is called that is a transform.
+_TRANSFORMS = ("transform", "transforms")
 # So many functions hand a function, a class or an object on before one uses it.
 _RELAYS = 3
 
@@ -198,7 +201,7 @@ class Transfer(Recorder):
             if self.lookup.counts(name, found):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
-        found = fitting(self.lookup, found, [event])
+        found = self._implemented(fitting(self.lookup, found, [event]))
         if not found:
             self.hints.perhaps_seeds(Referent("unknown", self.node.file, event.names[0]), event)
         for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
@@ -213,8 +216,23 @@ class Transfer(Recorder):
             if referent.kind == "unknown" and name.startswith("$self."):
                 self.asks.append(name)
         self.event = event
+        self._transforms(event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
+
+    def _implemented(self, found: dict[Referent, str]) -> dict[Referent, str]:
+        """`found` with what implements an abstract method in its place."""
+        told: dict[Referent, str] = {}
+        for referent, name in found.items():
+            told |= dict.fromkeys(implementations(self.lookup, referent) or [referent], name)
+        return told
+
+    def _transforms(self, event: Event) -> None:
+        """The transforms of libraries that a call hands on: who gets them applies them."""
+        for name in [name for key in _TRANSFORMS if key in event.keywords for name in event.keywords[key].names]:
+            for referent in self.stands_for(name):
+                if referent.kind == "external" and ".transforms." in referent.name:
+                    self.external(referent.name, event)
 
     def _is_of_its_own(self, event: Event) -> bool:
         """Whether a method is called of a parameter that was given a generator, or of an attribute that keeps one, for
