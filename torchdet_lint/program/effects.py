@@ -8,7 +8,7 @@ from torchdet_lint.program.events import FAILS, GUARD
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 STARTED = "<started>"
 # What a step does that runs the target of a process, where another one tells of it: this one, what it is handed.
@@ -295,26 +295,35 @@ def _exclusive(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 class Choices:
-    """The choices among the steps of one function: a generator is seeded by one if it is, whatever is picked."""
+    """The choices among the steps of one function: a generator is seeded, or drawn from before a seed, by one if it is,
+    whatever is picked."""
 
     def __init__(self, steps: Iterable[tuple[Step, Effects]]) -> None:
         """`steps` are those of the function, with their effects; only those of a choice count."""
         seeds: dict[int, dict[int, set[str]]] = {}
+        draws: dict[int, dict[int, set[str]]] = {}
         of: dict[int, int] = {}
         for step, inner in steps:
             if step.choice is not None:
                 call, one, of[call] = step.choice
                 seeded = {key[5:] for key in inner if key.startswith("seed:")} & _SEEDED
                 seeds.setdefault(call, {}).setdefault(one, set()).update(seeded)
-        self._by_some: dict[tuple[int, int], set[str]] = {}
-        for call, among in seeds.items():
-            by_all = set.intersection(*among.values()) if len(among) == of[call] else set()
-            self._by_some |= {(call, one): seeded - by_all for one, seeded in among.items() if seeded - by_all}
+                drawn = {_GENERATOR.get(key[6:], "") for key in inner if key.startswith("first:")}
+                draws.setdefault(call, {}).setdefault(one, set()).update(drawn)
+        self._by_some = _not_by_all(seeds, of)
+        self._drawn_by_some = _not_by_all(draws, of)
 
     def of(self, step: Step, inner: Effects) -> Effects:
         """What of the effects of a step, `inner`, counts: what seeds only if it is picked does so for itself alone, and
         what is drawn below that is seeded."""
-        generators = self._by_some.get(step.choice[:2]) if step.choice is not None and self._by_some else None
+        if step.choice is None:
+            return inner
+        drawn = self._drawn_by_some.get(step.choice[:2])
+        if drawn:
+            inner = {
+                key: ref for key, ref in inner.items() if key[:6] != "first:" or _GENERATOR.get(key[6:]) not in drawn
+            }
+        generators = self._by_some.get(step.choice[:2])
         if not generators:
             return inner
         # Another step of the same choice may be what seeds.
@@ -332,3 +341,12 @@ class Choices:
             mine = {(step.node.owner, generator) for generator in generators}
             changed[SEEDED_BY_SOME] = changed.get(SEEDED_BY_SOME, frozenset()) | mine
         return changed
+
+
+def _not_by_all(found: Mapping[int, Mapping[int, set[str]]], of: Mapping[int, int]) -> dict[tuple[int, int], set[str]]:
+    """What some of the things of which one is picked do, and not all: by the call and which of them it is."""
+    told: dict[tuple[int, int], set[str]] = {}
+    for call, among in found.items():
+        by_all = set.intersection(*among.values()) if len(among) == of[call] else set()
+        told |= {(call, one): done - by_all for one, done in among.items() if done - by_all}
+    return told
