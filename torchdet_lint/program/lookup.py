@@ -493,7 +493,8 @@ class Lookup:
         return []
 
     def family(self, class_: tuple[str, str]) -> list[Referent]:
-        """A class of the project and what it derives from, nearest first: classes, and names of libraries' classes."""
+        """A class of the project and what it derives from, nearest first: classes, and names of libraries' classes. As
+        in Python, what several bases share comes behind all of them."""
         known = self._families.get(class_)
         if known is not None:
             return known
@@ -512,8 +513,9 @@ class Lookup:
                 elif referent.kind == "external":
                     later.extend(Referent("external", "", name) for name in self.library.ancestors(referent.name))
         self._open_families.discard(class_)
+        classes = [one for one in later if one.kind == "class"]
         for referent in (
-            *[one for one in later if one.kind == "class"],
+            *reversed(dict.fromkeys(reversed(classes))),
             *[one for one in later if one.kind == "external"],
         ):
             if referent not in found and len(found) < _FAMILY:
