@@ -295,8 +295,8 @@ def _exclusive(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 class Choices:
-    """The choices among the steps of one function: a generator is seeded, or drawn from before a seed, by one if it is,
-    whatever is picked."""
+    """The choices among the steps of one function: a generator is seeded by one if it is, whatever is picked, and drawn
+    from before a seed if most of what may be picked does so."""
 
     def __init__(self, steps: Iterable[tuple[Step, Effects]]) -> None:
         """`steps` are those of the function, with their effects; only those of a choice count."""
@@ -311,14 +311,19 @@ class Choices:
                 drawn = {_GENERATOR.get(key[6:], "") for key in inner if key.startswith("first:")}
                 draws.setdefault(call, {}).setdefault(one, set()).update(drawn)
         self._by_some = _not_by_all(seeds, of)
-        self._drawn_by_some = _not_by_all(draws, of)
+        self._drawn_by_few = {
+            (call, one): few
+            for call, among in draws.items()
+            for one, drawn in among.items()
+            if (few := {name for name in drawn if 2 * sum(name in each for each in among.values()) < of[call]})
+        }
 
     def of(self, step: Step, inner: Effects) -> Effects:
         """What of the effects of a step, `inner`, counts: what seeds only if it is picked does so for itself alone, and
         what is drawn below that is seeded."""
         if step.choice is None:
             return inner
-        drawn = self._drawn_by_some.get(step.choice[:2])
+        drawn = self._drawn_by_few.get(step.choice[:2])
         if drawn:
             inner = {
                 key: ref for key, ref in inner.items() if key[:6] != "first:" or _GENERATOR.get(key[6:]) not in drawn
