@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
+from torchdet_lint.catalogue import loading
 from torchdet_lint.checks import CHECKS
 from torchdet_lint.config.options import Settings
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.linter import Linter
 from torchdet_lint.prefilter import patterns
+from torchdet_lint.prefilter.library import Library
+from torchdet_lint.program.graded.runs import Naming
+from torchdet_lint.program.summary import Summary
+from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.vocabulary import Vocabulary
+from torchdet_lint.source.lines import split_lines
 
 BENCHMARK = "torch.backends.cudnn.benchmark = True\n"
 SETTING = f"\ndef setting():\n    {BENCHMARK}"
@@ -183,3 +192,32 @@ def test_a_fix_that_the_encoding_cannot_write_is_refused() -> None:
     repaired = repair.repair([], Settings(root=".", select=("TDL201",)), texts={"example.py": text})
     assert not repaired.changes
     assert [one.code for one in repaired.result.findings] == ["TDL201"]
+
+
+HYDRA = """import hydra
+
+
+def run(cfg):
+    app = hydra.utils.instantiate(cfg, _recursive_=False)
+    app.fit()
+
+
+@hydra.main(config_path="conf", config_name="app", version_base=None)
+def main(cfg):
+    run(cfg)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_the_whole_configuration_is_what_hydra_makes(project) -> None:
+    result = run.run([str(project(app_DOT_py=HYDRA))], Settings(root=".", jobs=1))
+    assert result.errors == ()
+
+
+def test_what_has_no_name_is_looked_for_nowhere() -> None:
+    text = "def f(x=1):\n    return f(x)\n"
+    summary = Summary(lambda: Hollow(split_lines(text)), lambda: text, Vocabulary.of(Library(loading.load())))
+    assert Naming(ast.parse(text).body, {"", "f"}, summary).rows == {"f": [2]}

@@ -67,16 +67,19 @@ def choices(module: Module, node: cst.IfExp) -> tuple[cst.BaseExpression, ...]:
 
 def named_device(module: Module, node: cst.BaseExpression) -> Device:
     """The device that an expression evidently names."""
-    value = module.followed(node, module.scope_of(node), module.order_of(node))
-    if value is None:
-        return "unknown"
-    constant = value.constant
-    if isinstance(constant, str):
-        return "cpu" if constant.startswith("cpu") else "cuda" if constant.startswith("cuda") else "unknown"
-    if isinstance(value.node, cst.Call) and value.node.args:
-        names_ = module.resolve(value.node.func, value.scope, value.order)
-        if "torch.device" in names_:
-            return named_device(module, value.node.args[0].value)
+    # An object may make a device of what it keeps, under the same name: `self.device = torch.device(self.device)`.
+    seen = set[int]()
+    while id(node) not in seen:
+        seen.add(id(node))
+        value = module.followed(node, module.scope_of(node), module.order_of(node))
+        constant = value.constant if value is not None else None
+        if isinstance(constant, str):
+            return "cpu" if constant.startswith("cpu") else "cuda" if constant.startswith("cuda") else "unknown"
+        if value is None or not isinstance(value.node, cst.Call) or not value.node.args:
+            return "unknown"
+        if "torch.device" not in module.resolve(value.node.func, value.scope, value.order):
+            return "unknown"
+        node = value.node.args[0].value
     return "unknown"
 
 

@@ -91,6 +91,9 @@ class Lookup:
         """What `%path()` and its attributes stand for: results of the `_target_` of a configuration."""
         tokens = TOKEN.findall(name[1:])
         found: list[Referent] = []
+        if not tokens:
+            # The configuration as a whole, of which nobody tells here what it makes.
+            return found
         first, *path = tokens[0].split("/")
         told = self.files.written(file, first, path) if first[0] == WRITTEN else self.files.configured(file, tokens[0])
         for mapping in told:

@@ -224,7 +224,7 @@ class Naming:
         for statement in statements:
             for node in walk(statement):
                 name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                if name in names:
+                if name and name in names:
                     self.rows.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
 
     def name(self, row: int) -> str:
