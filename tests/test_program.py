@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections import Counter
 
 import pytest
 
@@ -11,6 +12,7 @@ from torchdet_lint.catalogue import loading
 from torchdet_lint.cli.main import main
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
+from torchdet_lint.engine.program_run import ProgramRun
 
 
 def lint(folder, *names, **options):
@@ -105,6 +107,27 @@ def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monk
     (finding,) = lint(folder)
     assert finding.code == "TDL103"
     assert len(looked) == len(set(looked)) == 302
+
+
+def test_a_file_is_read_once_however_many_there_are(project, monkeypatch):
+    names = [f"m{number}" for number in range(200)]
+    files = {f"{name}_DOT_py": f"import random\n\ndef run_{name}():\n    return random.random()\n" for name in names}
+    read: Counter[str] = Counter()
+    known = ProgramRun.text
+
+    def text(self, path):
+        read[path] += 1
+        return known(self, path)
+
+    monkeypatch.setattr(ProgramRun, "text", text)
+    calls = "".join(f"from {name} import run_{name}\n" for name in names)
+    folder = project(
+        main_DOT_py=calls + GUARD + "".join(f"    run_{name}()\n" for name in names),
+        other_DOT_py=calls + GUARD + "".join(f"    print(run_{name}())\n" for name in names),
+        **files,
+    )
+    assert {one.code for one in lint(folder)} == {"TDL103"}
+    assert max(read.values()) == 1
 
 
 @pytest.mark.parametrize(

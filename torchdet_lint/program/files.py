@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 _SOURCES = (".py", ".pyw", ".ipynb")
-_TEXTS = 64
+# So many characters of texts are kept: a look at every file of a project reads each once.
+_TEXTS = 32_000_000
 # How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
 _SHELF = 12
 _IMPORTED_THROUGH = 8
@@ -54,6 +55,7 @@ class ProjectFiles:
         self._read = read
         self._vocabulary = Vocabulary.of(library)
         self._texts: dict[str, str] = {}
+        self._held = 0
         self._shelf = Shelf()
         self._outlines = dict(outlines)
         self._bodies = bodies
@@ -79,9 +81,10 @@ class ProjectFiles:
         """The text of a file; empty where it cannot be read."""
         known = self._texts.get(file)
         if known is None:
-            if len(self._texts) >= _TEXTS:
-                del self._texts[next(iter(self._texts))]
             known = self._texts[file] = self._read(file) or ""
+            self._held += len(known)
+            while self._held > _TEXTS and len(self._texts) > 1:
+                self._held -= len(self._texts.pop(next(iter(self._texts))))
         return known
 
     def outline(self, file: str) -> Outline:
