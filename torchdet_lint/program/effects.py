@@ -296,7 +296,7 @@ def _exclusive(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 class Choices:
     """The choices among the steps of one function: a generator is seeded by one if it is, whatever is picked, and drawn
-    from before a seed if most of what may be picked does so."""
+    from before a seed if half of what may be picked does so."""
 
     def __init__(self, steps: Iterable[tuple[Step, Effects]]) -> None:
         """`steps` are those of the function, with their effects; only those of a choice count."""
