@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
+from torchdet_lint.regex import lazy
 from torchdet_lint.source import data_files
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.modules import Relied, namesake
@@ -33,10 +34,10 @@ _ABOVE = 3
 _LOOKS = 16
 # Of more folders that lie in one folder none is looked through.
 _BESIDE = 12
-_IMPORTS = re.compile(rb"\bimport\b\s*(?:\([^)]*\)|(?:[^\r\n\\]|\\\r?\n)*)")
-_WORDS = re.compile(rb"\w+")
+_IMPORTS = lazy(rb"\bimport\b\s*(?:\([^)]*\)|(?:[^\r\n\\]|\\\r?\n)*)")
+_WORDS = lazy(rb"\w+")
 # What stands before a dot: the name, and the one before that; of so many bytes.
-_OWNER = re.compile(rb"(?:(\w+)\.)?(\w+)\Z")
+_OWNER = lazy(rb"(?:(\w+)\.)?(\w+)\Z")
 _OWNED = 120
 
 

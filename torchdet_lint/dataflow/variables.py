@@ -10,7 +10,7 @@ from torchdet_lint.dataflow.collecting import Collecting
 from torchdet_lint.dataflow.loops import outermost
 from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import bare, last_word
-from torchdet_lint.dataflow.uses import Use
+from torchdet_lint.dataflow.uses import NO_RESULT, Use
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SELF = ("self", "cls")
 _SETS = lazy(r"[sS]et\b|Iterable|Collection|Sized|Container")
 
 # What looks at an order and leaves it to others.
-_LOOKS = ("measured", "told", "printed")
+_LOOKS = NO_RESULT - {"sorted"}
 
 
 class Variables(Collecting):

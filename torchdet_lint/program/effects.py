@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.program.events import FAILS, GUARD
@@ -310,25 +311,23 @@ class Choices:
                 seeds.setdefault(call, {}).setdefault(one, set()).update(seeded)
                 drawn = {_GENERATOR.get(key[6:], "") for key in inner if key.startswith("first:")}
                 draws.setdefault(call, {}).setdefault(one, set()).update(drawn)
-        self._by_some = _not_by_all(seeds, of)
-        self._drawn_by_few = {
-            (call, one): few
-            for call, among in draws.items()
-            for one, drawn in among.items()
-            if (few := {name for name in drawn if 2 * sum(name in each for each in among.values()) < of[call]})
-        }
+        self._by_some = _by_fewer(seeds, of, 1)
+        self._drawn_by_few = _by_fewer(draws, of, 2)
 
     def of(self, step: Step, inner: Effects) -> Effects:
         """What of the effects of a step, `inner`, counts: what seeds only if it is picked does so for itself alone, and
-        what is drawn below that is seeded."""
+        what is drawn below that is seeded. What few draw is not drawn before a seed."""
         if step.choice is None:
             return inner
-        drawn = self._drawn_by_few.get(step.choice[:2])
-        if drawn:
-            inner = {
-                key: ref for key, ref in inner.items() if key[:6] != "first:" or _GENERATOR.get(key[6:]) not in drawn
-            }
-        generators = self._by_some.get(step.choice[:2])
+        counted = self._seeded(step, inner)
+        few = self._drawn_by_few.get(step.choice[:2])
+        if not few:
+            return counted
+        return {key: ref for key, ref in counted.items() if key[:6] != "first:" or _GENERATOR.get(key[6:]) not in few}
+
+    def _seeded(self, step: Step, inner: Effects) -> Effects:
+        """What counts of the seeds among the effects of a step of a choice."""
+        generators = self._by_some.get(step.choice[:2]) if step.choice is not None else None
         if not generators:
             return inner
         # Another step of the same choice may be what seeds.
@@ -348,10 +347,13 @@ class Choices:
         return changed
 
 
-def _not_by_all(found: Mapping[int, Mapping[int, set[str]]], of: Mapping[int, int]) -> dict[tuple[int, int], set[str]]:
-    """What some of the things of which one is picked do, and not all: by the call and which of them it is."""
+def _by_fewer(
+    found: Mapping[int, Mapping[int, set[str]]], of: Mapping[int, int], share: int
+) -> dict[tuple[int, int], set[str]]:
+    """What fewer than one in `share` of the things of which one is picked do: by the call and which of them it is."""
     told: dict[tuple[int, int], set[str]] = {}
     for call, among in found.items():
-        by_all = set.intersection(*among.values()) if len(among) == of[call] else set()
-        told |= {(call, one): done - by_all for one, done in among.items() if done - by_all}
+        counts = Counter(name for done in among.values() for name in done)
+        few = {name for name, count in counts.items() if share * count < of[call]}
+        told |= {(call, one): done & few for one, done in among.items() if done & few}
     return told

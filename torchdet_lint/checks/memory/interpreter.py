@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.calls import Calls
-from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Ref, Refs, State, some_part
+from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Refs, State, some_part
 from torchdet_lint.checks.memory.subscripts import Subscripts, beyond
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import condition, names_read
 from torchdet_lint.module.tree import LEAVES, children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Module
@@ -28,14 +28,7 @@ class Reads(Calls):
         self.captured = captured
         self.subscripts = Subscripts(module)
 
-    # ------------------------------------------------------------------ statements
-
-    def read(self, refs: Iterable[Ref], node: cst.CSTNode, state: State) -> None:
-        """The elements of `refs` are an input here, unless nobody asks for more than the shape of what is made."""
-        if refs and not self._is_measured(node):
-            super().read(refs, node, state)
-
-    def _is_measured(self, node: cst.CSTNode) -> bool:
+    def is_measured(self, node: cst.CSTNode) -> bool:
         """Whether `node` is part of what a name is bound to of which only the shape, the type and the like are read."""
         around = next((one for one in self.module.ancestors(node) if isinstance(one, cst.BaseSmallStatement)), None)
         if not isinstance(around, cst.Assign) or len(around.targets) != 1:
@@ -45,6 +38,8 @@ class Reads(Calls):
         asked = [self.module.parent(load) for load in loads]
         words = self.words["metadata"]
         return bool(asked) and all(isinstance(one, cst.Attribute) and one.attr.value in words for one in asked)
+
+    # ------------------------------------------------------------------ statements
 
     def expression(self, node: cst.BaseExpression, state: State) -> None:
         """Evaluate."""

@@ -44,13 +44,14 @@ def _found(lookup: Lookup, method: Referent) -> list[Referent]:
     found: list[Referent] = []
     level = [method.owner]
     for _ in range(_LEVELS):
-        heirs = dict.fromkeys(heir for class_ in level for heir in _heirs(lookup, class_))
-        for heir in heirs:
+        if len(found) >= _MOST:
+            break
+        level = list(dict.fromkeys(heir for class_ in level for heir in _heirs(lookup, class_)))
+        for heir in level:
             own = lookup.files.summary(heir[0]).class_summary(heir[1])
-            if own is not None and name in own.methods and len(found) < _MOST:
+            if own is not None and name in own.methods:
                 found.append(Referent("function", heir[0], own.methods[name], heir))
-        level = list(heirs)
-    return [one for one in found if not _is_abstract(lookup, one)]
+    return [one for one in found[:_MOST] if not _is_abstract(lookup, one)]
 
 
 def _heirs(lookup: Lookup, class_: tuple[str, str]) -> list[tuple[str, str]]:

@@ -54,7 +54,7 @@ class LibraryCalls:
     def _is_a_transform_of_another_file(self, full: str) -> bool:
         """Whether what is made is a transform that a file which the program imports keeps at its top level: it draws
         where it is applied, if it is."""
-        return self.recorder.node.name == MODULE and not full.endswith("()") and ".transforms." in full
+        return self.recorder.node.name == MODULE and not full.endswith("()") and is_of_transforms(full)
 
     def _settings(
         self, event: Event, conditions: Iterable[Condition], parameters: tuple[str, ...]
@@ -197,6 +197,11 @@ def _is_given_one_of(classes: tuple[str, ...], event: Event) -> bool:
     """Whether an argument of `event` is evidently an object of one of `classes`."""
     made = {f"{class_}()" for class_ in classes}
     return any(one.names and made.issuperset(one.names) for one in (*event.positional, *event.keywords.values()))
+
+
+def is_of_transforms(name: str) -> bool:
+    """Whether a library's `name` is one of its transforms, or an object of one."""
+    return ".transforms." in name
 
 
 def handed(runner: Runner, event: Event) -> list[Argument]:

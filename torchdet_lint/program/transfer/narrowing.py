@@ -164,9 +164,9 @@ class Narrowing:
             for event in body.events if body is not None else ():
                 for called in event.names if event.kind == "call" else ():
                     known.setdefault(called, []).append(event)
-                    owner, dot, method = called.rpartition(".")
+                    owner, _, method = called.rpartition(".")
                     if owner:
-                        known.setdefault(f"{dot}{method}", []).append(event)
+                        known.setdefault(f".{method}", []).append(event)
         return known
 
 

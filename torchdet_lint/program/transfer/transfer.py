@@ -13,7 +13,7 @@ from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.implementations import implementations
-from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
+from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, is_of_transforms
 from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import (
@@ -231,7 +231,7 @@ class Transfer(Recorder):
         """The transforms of libraries that a call hands on: who gets them applies them."""
         for name in [name for key in _TRANSFORMS if key in event.keywords for name in event.keywords[key].names]:
             for referent in self.stands_for(name):
-                if referent.kind == "external" and ".transforms." in referent.name:
+                if referent.kind == "external" and is_of_transforms(referent.name):
                     self.external(referent.name, event)
 
     def _is_of_its_own(self, event: Event) -> bool:
