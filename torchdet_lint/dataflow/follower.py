@@ -138,6 +138,8 @@ class Follower(Calling):
         kind = self.kind_of_call(names, word)
         if self.trail.is_set and kind in KEEPING and word != "writelines":
             kind = "called"
+        if self._is_looked_up(call, arg, names):
+            kind = "measured"
         some = self._of_many(call, arg, word, kind) if self.trail.nested else self._singly(node, call, word)
         if some is not None:
             yield from some
@@ -282,10 +284,14 @@ class Follower(Calling):
         """Whether `call` asks no more of an array that it is given. An extreme along some axis has the order of
         another one."""
         names, word = self.module.resolve(call.func), last_word(call.func)
-        if not self.module.library.facts.orders.among.isdisjoint(names):
-            return arg is not call.args[0]
+        if self._is_looked_up(call, arg, names):
+            return True
         along = word in self.words["extremes"] and len(call.args) > 1
         return self.kind_of_call(names, word) == "measured" and not along
+
+    def _is_looked_up(self, call: cst.Call, arg: cst.Arg, names: Sequence[str]) -> bool:
+        """Whether `call` only asks whether other elements are among those of `arg`."""
+        return arg is not call.args[0] and not self.module.library.facts.orders.among.isdisjoint(names)
 
     def _passed_on(self, node: Any, call: cst.Call, arg: cst.Arg, word: str) -> Iterator[Use]:
         """Into another sequence in the same order, which `zip` pairs with others: with numbers it counts."""

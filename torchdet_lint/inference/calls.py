@@ -105,6 +105,10 @@ class Calls:
             if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
                 # NumPy and pandas cast with `astype`: `x.long()` is torch's.
                 return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
+            if owner.what == "unknown" and call.attribute == "nonzero":
+                # NumPy's names each place once, too, and takes no argument.
+                found = self.results.method(replace(owner, what="tensor"), call)
+                return found if call.node.args else replace(found, what="unknown")
             if owner.what == "unknown" and (reshaped := self._reshaped(owner, call)) is not None:
                 return reshaped
             if call.attribute in ("numpy", "tolist", "item"):

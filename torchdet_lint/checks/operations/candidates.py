@@ -105,6 +105,8 @@ class Operations:
             while isinstance(parent, (cst.Attribute, cst.Call, cst.IfExp)):
                 parent = self.module.parent(parent)
             targets = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
+            if isinstance(parent, cst.Param):
+                words.add(parent.name.value)
             for target in targets:
                 if isinstance(target, cst.Name) and call.scope is self.module.scope:
                     shared.add(target.value)
@@ -259,7 +261,21 @@ class Operations:
             made = self.module.call_at(node) if isinstance(node, cst.Call) else None
             if made is not None and class_ in made.names:
                 return made
-        return None
+        return next((made for made in self._made_by_default(call) if class_ in made.names), None)
+
+    def _made_by_default(self, call: Call) -> Iterator[Call]:
+        """The calls that are the default of the parameter which `call` calls, by its name or as an attribute."""
+        function = call.node.func
+        scopes = [(function, call.scope)]
+        if isinstance(function, cst.Attribute) and self._may_be_picked(function.attr.value):
+            scopes = [(value.node, value.scope) for value in self.module.self_attribute(function, call.scope)]
+        for node, scope in scopes:
+            home = scope.home(node.value) if isinstance(node, cst.Name) else None
+            for binding in home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else ():
+                default = binding.node.default if isinstance(binding.node, cst.Param) else None
+                made = self.module.call_at(default) if isinstance(default, cst.Call) else None
+                if made is not None:
+                    yield made
 
     def _moved(self, call: Call) -> cst.BaseExpression | None:
         """What makes the instance that `call` calls, where its name is bound once more, to the same on another device:

@@ -463,7 +463,8 @@ class _Variables:
 
     def _filled(self, node: cst.Name | cst.Attribute) -> str:
         values = self._values(node)
-        if not any(_is_empty(value) for value in values):
+        branches = isinstance(node, cst.Attribute) and len(values) > 1
+        if not branches and not any(_is_empty(value) for value in values):
             return "unknown"
         others = [one for one in values if not _is_empty(one) and not _copies(self.module, one, bare(node))]
         kinds = {collection_kind(self.module, one, _DEEP, by_name=False) for one in others}
