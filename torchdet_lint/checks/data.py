@@ -483,8 +483,10 @@ def _own_generator(
 
 def unordered_batches(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers whose batches come in the order in which they are ready."""
-    for call, row in table.calls(module, rule):
-        name = row.when[0].argument
+    found = {id(call.node): (call, row.when[0].argument) for call, row in table.calls(module, rule)}
+    for call, *_ in _loaders(module, rule, "in_order", ()):
+        found.setdefault(id(call.node), (call, "in_order"))
+    for call, name in found.values():
         argument = call.keyword_node(name)
         changes = (DropArgument(call.node, argument),) if argument is not None else ()
         yield Violation(call.node, {"argument": name}, changes=changes)

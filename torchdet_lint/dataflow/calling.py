@@ -71,7 +71,8 @@ class Calling(Variables):
         """`uses` that `other` found, told of this file: where `call` leads to another one."""
         for use in uses:
             told = self.here(use, call, other.module)
-            yield told._replace(origin=node) if told.file and use.origin is not None else told
+            taken_there = use.origin is not None and (told.file or not self.module.is_mine(use.origin))
+            yield told._replace(origin=node) if taken_there else told
 
     def goes_out_of_sight(self, call: cst.Call, torch: bool = False) -> bool:
         """Whether an argument of `call` goes to code that is not in sight, with `torch` to that of torch."""

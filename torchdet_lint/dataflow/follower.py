@@ -135,11 +135,9 @@ class Follower(Calling):
             return
         names = self.module.resolve(call.func)
         word = last_word(call.func)
-        kind = self.kind_of_call(names, word)
+        kind = "measured" if self._is_looked_up(call, arg, names) else self.kind_of_call(names, word)
         if self.trail.is_set and kind in KEEPING and word != "writelines":
             kind = "called"
-        if self._is_looked_up(call, arg, names):
-            kind = "measured"
         some = self._of_many(call, arg, word, kind) if self.trail.nested else self._singly(node, call, word)
         if some is not None:
             yield from some

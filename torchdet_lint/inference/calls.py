@@ -105,10 +105,6 @@ class Calls:
             if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
                 # NumPy and pandas cast with `astype`: `x.long()` is torch's.
                 return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
-            if owner.what == "unknown" and call.attribute == "nonzero":
-                # NumPy's names each place once, too, and takes no argument.
-                found = self.results.method(replace(owner, what="tensor"), call)
-                return found if call.node.args else replace(found, what="unknown")
             if owner.what == "unknown" and (reshaped := self._reshaped(owner, call)) is not None:
                 return reshaped
             if call.attribute in ("numpy", "tolist", "item"):
@@ -127,7 +123,12 @@ class Calls:
         return CHECKPOINT if call.attribute in self.facts.states and not keeps else None
 
     def _reshaped(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
-        """What a method of an array of whatever library gives, where the number of dimensions can be told."""
+        """What a method of an array of whatever library gives, where the number of dimensions can be told, or that no
+        index occurs twice."""
+        if call.attribute == "nonzero":
+            # NumPy's takes no argument.
+            found = self.results.method(replace(owner, what="tensor"), call)
+            return found if call.node.args else replace(found, what="unknown")
         if not call.node.args and call.attribute in ("flatten", "ravel"):
             return AbstractValue(dims=1, gradient=owner.gradient)
         if owner.dims is not None and call.attribute in self.facts.keeping_dims:

@@ -125,6 +125,7 @@ class Module:
         self.inner_scope = relations.inner_scope
         self.order_of = relations.order_of
         self.unit_of = relations.unit_of
+        self.is_mine = relations.is_mine
 
         values = self.values = Values(loading, relations)
         values.elsewhere = self._constant_of

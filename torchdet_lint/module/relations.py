@@ -177,11 +177,18 @@ class Relations:
 
     def unit_of(self, node: cst.CSTNode) -> Unit:
         """The unit that `node` was parsed in."""
+        return self._facts.roots[id(self._root(node))]
+
+    def is_mine(self, node: cst.CSTNode) -> bool:
+        """Whether `node` is one of this file."""
+        return id(self._root(node)) in self._facts.roots
+
+    def _root(self, node: cst.CSTNode) -> cst.CSTNode:
         parents = self._parents
         root: cst.CSTNode = node
         while id(root) in parents:
             root = parents[id(root)]
-        return self._facts.roots[id(root)]
+        return root
 
 
 def _told(test: cst.BaseExpression) -> bool | None:

@@ -31,14 +31,15 @@ _DERIVED = lazy(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
     r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
 )
-_HANDED = lazy(r"(?<![\w.])((?:self\.|cls\.)?\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
+_HANDED = lazy(r"(?<![\w.])(?:self\.|cls\.)?(?:(\w+)\.)?(\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
+_MADE = lazy(r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*(\w+)\(")
 _GIVEN_BACK = lazy(r"\breturn (?:self\.|cls\.)?$")
 _BEFORE = 100
 
 
 def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]:
     """Whether a unit may iterate a set: cheap evidence, so that not every unit with a set is parsed."""
-    own_names = _own_names(module)
+    handed_on = _handed_on(module)
     is_taken, leads_on = _patterns(module.library.facts.orders.words["takers"])
     taken: set[str] = set()
     shared: set[str] = set()
@@ -51,12 +52,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             keyed = tied and _KEYED.search(before) is not None
             if not keyed and _SORTED.search(before):
                 continue
-            if (
-                keyed
-                or (counted and before.endswith(".update("))
-                or is_taken.search(before)
-                or _is_handed_on(before, own_names)
-            ):
+            if keyed or (counted and before.endswith(".update(")) or is_taken.search(before) or handed_on(before):
                 taken.add(text)
             elif given := _NAMED.search(before):
                 for owner, _, name in (one.rpartition(".") for one in given[1].split(", ")):
@@ -75,7 +71,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
             if f"{name}.pop()" in text or any(
                 any(pattern.search(before) for pattern in goes_on)
-                or _is_handed_on(before, own_names)
+                or handed_on(before)
                 or (_GIVEN_BACK.search(before) and _is_called(module, unit))
                 for before in befores
             ):
@@ -144,10 +140,21 @@ def _own_names(module: Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _is_handed_on(before: str, own_names: frozenset[str]) -> bool:
-    """Whether what stands behind `before` is an argument of a function or class of `own_names`."""
-    call = _HANDED.search(before)
-    return call is not None and call[1].rpartition(".")[2] in own_names
+def _handed_on(module: Module) -> Callable[[str], bool]:
+    """Whether what stands behind a text is an argument of a function, a class or a method of the file, or of what it
+    imports from no library: of a module, or of an object that is made of a class."""
+    own_names, text = _own_names(module), module.text
+
+    @functools.cache
+    def is_own(owner: str) -> bool:
+        made = (_MADE.match(text, start + len(owner)) for start in places(owner, text))
+        return owner in own_names or any(one is not None and one[1] in own_names for one in made)
+
+    def handed_on(before: str) -> bool:
+        call = _HANDED.search(before)
+        return call is not None and (call[2] in own_names or (call[1] is not None and is_own(call[1])))
+
+    return handed_on
 
 
 def _with_derived(names: set[str], text: str) -> set[str]:
