@@ -265,3 +265,22 @@ def test_script_in_a_package_finds_first_what_lies_beside_it(text, found):
     place = ModuleMap(ROOT, texts, texts.get).locate("models", script)
     assert place is not None
     assert place.path == _at(found)
+
+
+@pytest.mark.parametrize(
+    ("told", "name", "found"),
+    [
+        ('{"facenet": "."}', "facenet.models.net", "models/net.py"),
+        ('{"facenet": "."}', "facenet", "__init__.py"),
+        ("{'': 'lib'}", "tools.draw", "lib/tools/draw.py"),
+        ("{'facenet': '../outside'}", "facenet.models", None),
+        ("{'facenet': folder}", "facenet.models", None),
+    ],
+)
+def test_packages_lie_where_the_setup_script_says(told, name, found):
+    names = ("__init__.py", "models/__init__.py", "models/net.py", "lib/tools/__init__.py", "lib/tools/draw.py")
+    script = _at("examples/train.py")
+    setup = {_at("setup.py"): f"setup(packages=['facenet'], package_dir={told})".encode()}
+    texts = {_at(one): b"" for one in names} | {script: b"import facenet\n"} | setup
+    place = ModuleMap(ROOT, texts, texts.get).locate(name, script)
+    assert (place.path if place is not None else None) == (_at(found) if found else None)

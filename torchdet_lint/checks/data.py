@@ -44,6 +44,7 @@ _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a load
 _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
 _PICKED = Withhold("callers may pass another class, which may take no such argument")
+_ITERATED = ".__iter__"
 _TOO_EARLY = Withhold("torch is seeded only below, and a generator that is made here would differ in every run")
 _LEFT = Withhold("callers may pass a generator, which none in sight does")
 _RECEIVED = Withhold("another caller may pass one already")
@@ -434,6 +435,8 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         parent = module.parent(call.node)
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
             continue  # torch asks only whether it is true
+        if last_word(call.node.func) == "__init__" and _goes_its_own_way(module, call.node):
+            continue
         at_once = row.variant == "split"
         seeds = module.shared(ProgramSeeds)
         severity: Severity | None = None
@@ -457,6 +460,15 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             changes=changes,
             applicability=safe,
         )
+
+
+def _goes_its_own_way(module: Module, node: cst.Call) -> bool:
+    """Whether the class of a sampler, whose constructor calls that of the base, goes through the data in a way of its
+    own, which asks for no generator."""
+    class_ = module.enclosing_class(node)
+    function = module.definition("__iter__", class_) if class_ is not None and "__iter__" in class_.methods else None
+    told = module.code(function) if function is not None else ""
+    return told != "" and "generator" not in told and "super(" not in told and f"{_ITERATED}(" not in told
 
 
 def _until_it_is_right(module: Module, node: cst.Call) -> bool:

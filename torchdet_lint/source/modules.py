@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import itertools
 import os
 import re
@@ -35,6 +36,9 @@ _KEPT_BYTES = 1 << 25
 # A file that is imported for the folders that it adds to `sys.path`; of so many it is asked.
 _IMPORTED_PATHS = lazy(rb"^[ \t]*(?:import|from)[ \t]+(\w*path\w*)\b", re.MULTILINE)
 _PATH_FILES = 3
+# Where packages lie by other names: `package_dir={"facenet_pytorch": "."}`.
+_PACKAGE_DIR = lazy(r"package_dir\s*=\s*\{([^{}]*)\}")
+_MAPPED = lazy(r"[\"']([\w.]*)[\"']\s*:\s*[\"']([\w./-]*)[\"']")
 _RELATIVE = lazy(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
@@ -307,7 +311,22 @@ class ModuleMap:
                 best = found
             if len(best.rest) < 2:
                 break
-        return best
+        return best if best is not None else self._mapped(parts)
+
+    def _mapped(self, parts: tuple[str, ...]) -> Place | None:
+        """What an absolute name means by the folders that `setup.py` gives packages: `""` is where all of them lie."""
+        for name, told in self._package_folders:
+            folder = os.path.normpath(os.path.join(self.root, told))
+            if name in ("", parts[0]) and (folder + os.sep).startswith(self.root + os.sep):
+                return self._descend(folder, parts[1:] if name else parts, top=not name)
+        return None
+
+    @functools.cached_property
+    def _package_folders(self) -> list[tuple[str, str]]:
+        if self._read is None or "setup.py" not in self.listing(self.root):
+            return []
+        text = self._bytes(os.path.join(self.root, "setup.py")).decode(errors="replace")
+        return [pair for told in _PACKAGE_DIR.findall(text) for pair in _MAPPED.findall(told)]
 
     def _roots(self, folder: str, script: bool) -> Iterator[str]:
         """Where absolute imports start, as far as a file in `folder` can tell: beside a script, above every package,
