@@ -11,7 +11,8 @@ from torchdet_lint.checks.operations.gone_through import numbers
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, AbstractValue
-from torchdet_lint.inference.narrowing import Comparisons
+from torchdet_lint.inference.narrowing import Comparisons, tests_around
+from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import positional
 from torchdet_lint.regex import lazy
 
@@ -24,7 +25,12 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
     from torchdet_lint.prefilter.library import Operation
 
-_SIZES = lazy(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
+_SIZES = lazy(
+    r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$|^int\(\w[\w.]*\.(?:shape\[-?\d\]|size\(-?\d\)) [*/]"
+)
+# A test of a number for more than 1, and one that is left behind by what is more.
+_MORE = frozenset({(">", "1"), (">", "1.0"), (">=", "2"), ("!=", "1")})
+_NO_MORE = frozenset({("<=", "1"), ("<=", "1.0"), ("<", "2"), ("==", "1")})
 INFERRED = frozenset(
     {
         "tensor",
@@ -75,7 +81,7 @@ class Conditions:
             return self._inferred(condition, inferred, value, call, parameters)
         value = call.argument(condition.argument, parameters)
         if value is not None and not value.known:
-            if condition.test == "not-in" and self._is_extent(value):
+            if condition.test == "not-in" and (self._is_extent(value) or self._is_more_than_one(call, value)):
                 return True
             allowed = self.comparisons.texts(value.node, value.scope)
             if allowed:
@@ -116,6 +122,17 @@ class Conditions:
         if elements is not None:
             return any(self._is_size(element, value) for element in elements)
         return self._is_size(value.node, value)
+
+    def _is_more_than_one(self, call: Call, value: Value) -> bool:
+        """Whether a test around `call` makes sure that the number `value` is more than 1."""
+        name = dotted(value.node)
+        for test, holds in tests_around(self.module, call.node) if name else ():
+            if isinstance(test, cst.Comparison) and dotted(test.left) == name and len(test.comparisons) == 1:
+                asked = test.comparisons[0]
+                told = self.module.code(asked.operator).strip(), self.module.code(asked.comparator)
+                if told in (_MORE if holds else _NO_MORE):
+                    return True
+        return False
 
     def _is_size(self, node: cst.BaseExpression, value: Value) -> bool:
         followed = self.module.followed(node, value.scope, value.order)

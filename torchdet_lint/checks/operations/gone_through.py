@@ -53,6 +53,10 @@ def _several(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[t
     elements = module.elements(node, module.scope_of(node), module.order_of(node))
     for one in elements or ():
         yield module, one
+    if elements is None and isinstance(node, cst.Attribute) and depth:
+        kept = module.self_attribute(node, module.scope_of(node))
+        if len(kept) == 1:
+            yield from _several(module, kept[0].node, depth - 1)
     if elements is not None or not isinstance(node, cst.Name) or not depth:
         return
     binding = _only_binding(module, node)

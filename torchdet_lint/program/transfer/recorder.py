@@ -37,6 +37,8 @@ class Recorder:
         self.choices = 0
         self.choice: Choice | None = None
         self.calls = 0
+        # The containers that the function goes through, as their elements are called.
+        self.gone_through: list[str] = []
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
         self.initialises = bool(self.facts.hints.initialiser.search(last)) and (
@@ -91,6 +93,10 @@ class Recorder:
             for one, arm in zip(pair, (CHOICE + self.choices, -CHOICE - self.choices), strict=True):
                 arms[one] += (arm,)
         return arms
+
+    def called_in_turn(self, event: Event) -> bool:
+        """Whether `event` calls each element of a container that the function goes through, and not one of several."""
+        return any(name.startswith(container) for container in self.gone_through for name in event.names)
 
     def one_of(self, found: Collection[Referent]) -> Iterator[Referent]:
         """Things of which one is called, in turn: what is recorded of one happens if that is the one. What is not in

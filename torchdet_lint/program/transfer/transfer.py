@@ -42,6 +42,8 @@ _DATA = frozenset({"torch.utils.data.Dataset"})
 _LOOK_UPS = ("torch.nn.Embedding",)
 # What an argument is called that is a transform.
 _TRANSFORMS = ("transform", "transforms")
+# What goes through a container.
+_GONE = ".__iter__"
 # So many functions hand a function, a class or an object on before one uses it.
 _RELAYS = 3
 
@@ -87,6 +89,7 @@ class Transfer(Recorder):
                 continue
             self.event = event
             self._handed.clear()
+            self.gone_through += (name.removesuffix(_GONE) + "." for name in event.names if name.endswith(_GONE))
             getattr(self, f"on_{event.kind}")(event)
         return self.found
 
@@ -204,7 +207,9 @@ class Transfer(Recorder):
         found = self._implemented(fitting(self.lookup, found, [event]))
         if not found:
             self.hints.perhaps_seeds(Referent("unknown", self.node.file, event.names[0]), event)
-        for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
+        all_run = len(found) > 1 and self.called_in_turn(event)
+        arms_of = [()] * len(found) if all_run else self.alternatives(len(found))
+        for referent, arms in zip(found if all_run else self.one_of(found), arms_of, strict=True):
             name = found[referent]
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
             if one.unapplied and referent.kind not in ("class", "external"):
