@@ -39,6 +39,7 @@ def _single(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[in
         return
     binding = _only_binding(module, node)
     if binding is None:
+        yield from _of_branches(module, node)
         return
     if binding.kind == "loop" and binding.value is not None and not binding.path:
         for there, one in _several(module, binding.value, depth):
@@ -46,6 +47,14 @@ def _single(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[in
     elif binding.kind == "parameter" and isinstance(binding.node, cst.Param):
         for there, one in _given(module, binding.node):
             yield from _single(there, one, depth - 1)
+
+
+def _of_branches(module: Module, node: cst.Name) -> Iterator[int]:
+    """The numbers of which a name is one, where nothing else is assigned to it: by the arms of an `if`."""
+    home = module.scope_of(node).home(node.value)
+    values = [one.value if one.kind == "assign" else None for one in home.bindings[node.value]] if home else []
+    if all(isinstance(value, cst.Integer) for value in values):
+        yield from (value.evaluated_value for value in values if isinstance(value, cst.Integer))
 
 
 def _several(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[tuple[Module, cst.BaseExpression]]:

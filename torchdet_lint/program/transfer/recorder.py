@@ -37,8 +37,8 @@ class Recorder:
         self.choices = 0
         self.choice: Choice | None = None
         self.calls = 0
-        # The containers that the function goes through, as their elements are called.
-        self.gone_through: list[str] = []
+        # The containers that the function goes through, as their elements are called, and on which branch.
+        self.gone_through: set[tuple[str, tuple[int, ...]]] = set()
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
         self.initialises = bool(self.facts.hints.initialiser.search(last)) and (
@@ -95,8 +95,13 @@ class Recorder:
         return arms
 
     def called_in_turn(self, event: Event) -> bool:
-        """Whether `event` calls each element of a container that the function goes through, and not one of several."""
-        return any(name.startswith(container) for container in self.gone_through for name in event.names)
+        """Whether `event` calls each element of a container that the function goes through, and not one of several, as
+        where a test in the loop decides."""
+        return any(
+            name.startswith(container) and "__" not in name[len(container) :] and branch == event.branch
+            for container, branch in self.gone_through
+            for name in event.names
+        )
 
     def one_of(self, found: Collection[Referent]) -> Iterator[Referent]:
         """Things of which one is called, in turn: what is recorded of one happens if that is the one. What is not in

@@ -89,7 +89,8 @@ class Transfer(Recorder):
                 continue
             self.event = event
             self._handed.clear()
-            self.gone_through += (name.removesuffix(_GONE) + "." for name in event.names if name.endswith(_GONE))
+            gone = (name.removesuffix(_GONE) for name in event.names if name.endswith(_GONE))
+            self.gone_through.update((f"{container}.", event.branch) for container in gone)
             getattr(self, f"on_{event.kind}")(event)
         return self.found
 
