@@ -275,12 +275,14 @@ def test_script_in_a_package_finds_first_what_lies_beside_it(text, found):
         ("{'': 'lib'}", "tools.draw", "lib/tools/draw.py"),
         ("{'facenet': '../outside'}", "facenet.models", None),
         ("{'facenet': folder}", "facenet.models", None),
+        ("folders", "net", None),
     ],
 )
 def test_packages_lie_where_the_setup_script_says(told, name, found):
     names = ("__init__.py", "models/__init__.py", "models/net.py", "lib/tools/__init__.py", "lib/tools/draw.py")
     script = _at("examples/train.py")
-    setup = {_at("setup.py"): f"setup(packages=['facenet'], package_dir={told})".encode()}
+    text = f"setup(\n    packages=['facenet'],\n    # package_dir={{'': 'models'}}\n    package_dir={told},\n)\n"
+    setup = {_at("setup.py"): text.encode()}
     texts = {_at(one): b"" for one in names} | {script: b"import facenet\n"} | setup
     place = ModuleMap(ROOT, texts, texts.get).locate(name, script)
     assert (place.path if place is not None else None) == (_at(found) if found else None)

@@ -37,7 +37,7 @@ _KEPT_BYTES = 1 << 25
 _IMPORTED_PATHS = lazy(rb"^[ \t]*(?:import|from)[ \t]+(\w*path\w*)\b", re.MULTILINE)
 _PATH_FILES = 3
 # Where packages lie by other names: `package_dir={"facenet_pytorch": "."}`.
-_PACKAGE_DIR = lazy(r"package_dir\s*=\s*\{([^{}]*)\}")
+_PACKAGE_DIR = lazy(r"(?m)^[^#\n]*\bpackage_dir\s*=\s*\{([^{}]*)\}")
 _MAPPED = lazy(r"[\"']([\w.]*)[\"']\s*:\s*[\"']([\w./-]*)[\"']")
 _RELATIVE = lazy(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 # A part of a dotted name holds no dot.
