@@ -150,7 +150,11 @@ class Loading:
             own = isinstance(target, cst.Name) and scope.kind == "class"
             name = names.dotted(target).rpartition(".")[2] if own or isinstance(target, cst.Attribute) else ""
             if name and name not in wanted:
-                held = [element.value for element in value.elements] if isinstance(value, cst.Dict) else [value]
+                held: list[cst.BaseExpression | None] = [value]
+                if isinstance(value, cst.Dict):
+                    held = [element.value for element in value.elements]
+                elif isinstance(value, cst.IfExp):
+                    held = [value.body, value.orelse]
                 lasts = {names.dotted(one).rpartition(".")[2] for one in held if isinstance(one, _NAMES)}
                 found.update((name,) if not lasts.isdisjoint(wanted) else ())
         return found

@@ -158,6 +158,8 @@ class Operations:
                     yield from self._bound(value.node.value, value.scope, call)
                 elif isinstance(value.node, cst.Subscript):
                     yield from self._entries(value.node, call)
+                elif isinstance(value.node, cst.IfExp):
+                    yield from self._arms(value.node, value.scope, value.order)
             yield from self._derived(function)
         elif isinstance(function, cst.Call) and len(function.args) > 1:
             yield from self._named(function, call)
@@ -178,6 +180,11 @@ class Operations:
                 yield from self.module.resolve(binding.node.default)
             elif isinstance(binding.value, cst.Subscript) and not binding.path:
                 yield from self._entries(binding.value, call)
+
+    def _arms(self, choice: cst.IfExp, scope: Scope, order: int | None) -> Iterator[str]:
+        """What the two are of which `choice` picks one."""
+        for arm in (choice.body, choice.orelse):
+            yield from self.module.resolve(arm, scope, order)
 
     def _derived(self, function: cst.Attribute) -> Iterator[str]:
         """What `self.cell` is by the classes that derive from the one around."""
@@ -358,9 +365,12 @@ class Operations:
         )
 
     def changes(self, candidate: Candidate) -> tuple[Change, ...]:
-        """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
+        """What makes the call deterministic, where the table has a rewrite and the code shows that it fits; nothing
+        where the call may be that of something else."""
         operation, call, made = candidate
         if not operation.op.rewrites or (made is not None and self._made(call) is not made):
+            return ()
+        if made is None and not operation.method and len(call.names) != 1:
             return ()
         inferred = self.subject(candidate)
         rewriting = Rewriting(

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _SIZES = lazy(
     r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$|^int\(\w[\w.]*\.(?:shape\[-?\d\]|size\(-?\d\)) [*/]"
 )
+_SWAPPING = ("transpose", "swapaxes", "swapdims")
+# So many methods in a row are looked through.
+_DEEP = 4
 # A test of a number for more than 1, and one that is left behind by what is more.
 _MORE = frozenset({(">", "1"), (">", "1.0"), (">=", "2"), ("!=", "1")})
 _NO_MORE = frozenset({("<=", "1"), ("<=", "1.0"), ("<", "2"), ("==", "1")})
@@ -229,14 +232,20 @@ class Conditions:
             return self._at_least(value) in condition.values
         return inferred.dims in condition.values
 
-    def _at_least(self, value: Value) -> int:
-        """How many dimensions there are at least, by those that a method swaps; 0 where nothing tells."""
+    def _at_least(self, value: Value, depth: int = _DEEP) -> int:
+        """How many dimensions there are at least, by those that a method swaps and those that are added to them; 0
+        where nothing tells."""
         followed = self.module.followed(value.node, value.scope, value.order) or value
         call = self.module.call_at(followed.node) if isinstance(followed.node, cst.Call) else None
-        if call is None or call.attribute not in ("transpose", "swapaxes", "swapdims"):
+        if call is None or call.receiver is None or depth == 0:
             return 0
-        swapped = [given.constant for given in call.arguments.positional]
-        return 1 + max((place for place in swapped if isinstance(place, int)), default=-1)
+        if call.attribute in _SWAPPING:
+            swapped = [given.constant for given in call.arguments.positional]
+            return 1 + max((place for place in swapped if isinstance(place, int)), default=-1)
+        if call.attribute == "unsqueeze" or call.attribute in self.module.library.facts.tensors.keeping_sizes:
+            there = self._at_least(self.module.value_at(call.receiver, call.scope, call.order), depth - 1)
+            return there + (call.attribute == "unsqueeze") if there else 0
+        return 0
 
     def given_by_package(self, candidate: Candidate) -> bool:
         """Whether the call is given what the package of the op makes for it: no tensor has such a method."""
