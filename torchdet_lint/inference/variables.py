@@ -121,26 +121,33 @@ class Variables:
         return self._named(found, node.value, home)
 
     def _as_written(self, found: AbstractValue, name: str, between: range, home: Scope) -> AbstractValue:
-        """A tensor without a gradient, with what is written into it on the way, which may bring one."""
+        """A tensor without a gradient, with what is written into it on the way, which may bring one, or ask for one."""
         untracked = self.parameters.gradients.untracked
         if any(
-            self.module.order_of(value) in between and self.infer(value).gradient == "yes" and not untracked(value)
+            self.module.order_of(value) in between
+            and (isinstance(value, cst.Attribute) or self.infer(value).gradient == "yes")
+            and not untracked(value)
             for value in self._writes(home).get(name, ())
         ):
             return replace(found, gradient="yes", whole=False)
         return found
 
     def _writes(self, home: Scope) -> dict[str, list[cst.BaseExpression]]:
-        """What a function writes into the tensors that its names are: `x.index_add_(0, i, source)`, `x[i] = row`."""
+        """What a function writes into the tensors that its names are: `x.index_add_(0, i, source)`, `x[i] = row`, or
+        where it asks for a gradient: `x.requires_grad` of `x.requires_grad = True`."""
         key = id(home)
         if key not in self._written:
             self._written[key] = found = dict[str, list[cst.BaseExpression]]()
             for call in self.module.calls_in(home):
                 if isinstance(call.receiver, cst.Name) and call.attribute in self.facts.taking:
                     found.setdefault(call.receiver.value, []).extend(arg.value for arg in call.node.args[-1:])
+                elif isinstance(call.receiver, cst.Name) and call.attribute == "requires_grad_":
+                    found.setdefault(call.receiver.value, []).append(call.node)
             for target, value in self.module.assignments_in(home):
                 if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
                     found.setdefault(target.value.value, []).append(value)
+                elif _asks_for_gradient(target, value) and isinstance(target, cst.Attribute):
+                    found.setdefault(names.dotted(target.value), []).append(target)
         return self._written[key]
 
     def _named(self, found: AbstractValue, name: str, home: Scope) -> AbstractValue:
@@ -286,6 +293,12 @@ class Variables:
                     found[shaped.value] = AbstractValue(what="tensor" if evident else "unknown", dims=dims)
             self._used[key] = found
         return self._used[key]
+
+
+def _asks_for_gradient(target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+    """Whether an assignment is one like `x.requires_grad = True`."""
+    asked = isinstance(target, cst.Attribute) and target.attr.value == "requires_grad"
+    return asked and isinstance(value, cst.Name) and value.value == "True"
 
 
 def _condition(call: Call) -> str | None:

@@ -73,11 +73,13 @@ class Ref(NamedTuple):
 
 class Choice(NamedTuple):
     """One of the things of which a name at run time picks what is called: the number of the call in its function, which
-    of them it is, and how many there are."""
+    of them it is, how many there are, and whether they are all that implement one method, of which any may be meant or
+    none."""
 
     call: int
     one: int
     of: int
+    any: bool = False
 
 
 class Step(NamedTuple):
@@ -306,7 +308,7 @@ class Choices:
         of: dict[int, int] = {}
         for step, inner in steps:
             if step.choice is not None:
-                call, one, of[call] = step.choice
+                call, one, of[call], _ = step.choice
                 seeded = {key[5:] for key in inner if key.startswith("seed:")} & _SEEDED
                 seeds.setdefault(call, {}).setdefault(one, set()).update(seeded)
                 drawn = {_GENERATOR.get(key[6:], "") for key in inner if key.startswith("first:")}
@@ -316,14 +318,19 @@ class Choices:
 
     def of(self, step: Step, inner: Effects) -> Effects:
         """What of the effects of a step, `inner`, counts: what seeds only if it is picked does so for itself alone, and
-        what is drawn below that is seeded. What few draw is not drawn before a seed."""
+        what is drawn below that is seeded. What few draw is not drawn before a seed, and where any implementation may
+        be meant, not at all."""
         if step.choice is None:
             return inner
         counted = self._seeded(step, inner)
         few = self._drawn_by_few.get(step.choice[:2])
         if not few:
             return counted
-        return {key: ref for key, ref in counted.items() if key[:6] != "first:" or _GENERATOR.get(key[6:]) not in few}
+        left_out = {f"first:{channel}" for channel, generator in _GENERATOR.items() if generator in few}
+        if step.choice.any:
+            left_out |= {f"draw:{channel}" for channel, generator in _GENERATOR.items() if generator in few & _SEEDED}
+            left_out |= {f"begin:{generator}" for generator in few}
+        return {key: ref for key, ref in counted.items() if key not in left_out}
 
     def _seeded(self, step: Step, inner: Effects) -> Effects:
         """What counts of the seeds among the effects of a step of a choice."""

@@ -305,7 +305,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
     """What `node` is as an element."""
     if isinstance(node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
         return "text"
-    if isinstance(node, (cst.Integer, cst.Float)):
+    if isinstance(node, (cst.Integer, cst.Float)) or (isinstance(node, cst.Name) and node.value in ("True", "False")):
         return "number"
     if isinstance(node, cst.Call):
         return _made_by_call(module, node)

@@ -125,7 +125,8 @@ class TorchReturns:
         if name in self.facts.untracked or self.gradients.untracked(call.node):
             return "no"
         if name == "requires_grad_":
-            return "yes"
+            asked = call.argument("requires_grad", ("requires_grad",))
+            return "no" if asked is not None and asked.constant is False else "yes"
         if name in self.facts.own_gradient:
             return first.gradient
         others: list[Gradient] = []

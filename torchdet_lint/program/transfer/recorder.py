@@ -103,16 +103,16 @@ class Recorder:
             for name in event.names
         )
 
-    def one_of(self, found: Collection[Referent]) -> Iterator[Referent]:
-        """Things of which one is called, in turn: what is recorded of one happens if that is the one. What is not in
-        sight excludes nothing."""
+    def one_of(self, found: Collection[Referent], *, whichever: bool = False) -> Iterator[Referent]:
+        """Things of which one is called, in turn: what is recorded of one happens if that is the one; `whichever`
+        implements a method. What is not in sight excludes nothing."""
         outer = self.choice
         candidates = [referent for referent in found if referent.kind in _IN_SIGHT]
         self.calls += 1
         call, number = self.calls, 0
         for referent in found:
             if len(candidates) > 1 and referent.kind in _IN_SIGHT:
-                self.choice = Choice(call, number, len(candidates))
+                self.choice = Choice(call, number, len(candidates), whichever)
                 number += 1
             yield referent
             self.choice = outer

@@ -205,12 +205,14 @@ class Transfer(Recorder):
             if self.lookup.counts(name, found):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
-        found = self._implemented(fitting(self.lookup, found, [event]))
+        fits = fitting(self.lookup, found, [event])
+        found = self._implemented(fits)
         if not found:
             self.hints.perhaps_seeds(Referent("unknown", self.node.file, event.names[0]), event)
         all_run = len(found) > 1 and self.called_in_turn(event)
         arms_of = [()] * len(found) if all_run else self.alternatives(len(found))
-        for referent, arms in zip(found if all_run else self.one_of(found), arms_of, strict=True):
+        any_of = found if all_run else self.one_of(found, whichever=len(found) > len(fits))
+        for referent, arms in zip(any_of, arms_of, strict=True):
             name = found[referent]
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
             if one.unapplied and referent.kind not in ("class", "external"):
