@@ -468,11 +468,25 @@ class Follower(Calling):
             if bare(part.target) == index.value:
                 nests = isinstance(part, cst.CompFor) and part.inner_for_in is not None
                 same = not nests and isinstance(part.iter, cst.Call) and last_word(part.iter.func) == "range"
-                only = same and not uses_index(loop, index.value, self.silent, self.module, node.value)
+                only = (
+                    same
+                    and not self._cuts_off(part.iter)
+                    and not uses_index(loop, index.value, self.silent, self.module, node.value)
+                )
                 return loop if only else None
             if isinstance(part, cst.For) and self._numbers(part, index.value, node.value):
                 return part
         return None
+
+    def _cuts_off(self, over: cst.BaseExpression) -> bool:
+        """Whether `range(…)` evidently ends before the end of a list may have come: at a number that is written down,
+        or at the lesser of two."""
+        last = over.args[1 if len(over.args) > 1 else 0].value if isinstance(over, cst.Call) and over.args else None
+        if last is None:
+            return False
+        value = self.module.followed(last, self.module.scope_of(over), self.module.order_of(over))
+        end = value.node if value is not None else last
+        return isinstance(end, cst.Integer) or (isinstance(end, cst.Call) and last_word(end.func) == "min")
 
     def _numbers(self, loop: cst.For, number: str, element: cst.BaseExpression) -> bool:
         """Whether it is `for number, x in enumerate(xs)`, where the number does nothing but take what stands there in

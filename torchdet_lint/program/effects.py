@@ -220,7 +220,7 @@ def _own(step: Step) -> Effects:
 def handed(inner: Effects, step: Step) -> Effects:
     """The effects of `step`: what becomes one of the effects of the function that it calls, `inner`."""
     if step.node is None:
-        return lent(_own(step), step.lends)
+        return {} if step.sized and step.kind == "draw" else lent(_own(step), step.lends)
     if step.kind == WORKER:
         drawn = inner.get("draw:torch")
         return {"draw:torch": drawn, "begin:torch": ("torch", drawn)} if drawn is not None else {}

@@ -322,6 +322,8 @@ def _walked(module: Module, call: Call) -> Violation | None:
     follower = Follower(module)
     if _only_first(module, node):
         return _first_folder(module, call)
+    if (sorting := _sorted_loop(module, loop)) is not None:
+        return _walked_by_path(module, call, sorting)
     if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
         return _listed(module, call, _uses(module, call), {})
     _, folders, files = (element.value for element in loop.target.elements)
@@ -340,6 +342,32 @@ def _walked(module: Module, call: Call) -> Violation | None:
     if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
         return None
     return Violation(node, {"call": module.code(node.func)}, "walk", related=telling(use))
+
+
+def _sorted_loop(module: Module, arg: cst.CSTNode | None) -> cst.For | None:
+    """The loop over `sorted(os.walk(…))` of which `arg` is the argument: it goes through the folders by their paths."""
+    call = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    loop = module.parent(call) if isinstance(call, cst.Call) and call.args[0] is arg else None
+    sorts = isinstance(call, cst.Call) and "sort" in last_word(call.func)
+    return loop if sorts and isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) else None
+
+
+def _walked_by_path(module: Module, call: Call, loop: cst.For) -> Violation | None:
+    """What `loop` goes through by path still lists the files of each folder, and the folders in it, in no order."""
+    assert isinstance(loop.target, cst.Tuple)
+    body, follower = module.code(loop.body), Follower(module)
+    for element, variant in zip(loop.target.elements[1:], ("folders", ""), strict=False):
+        name = element.value
+        if isinstance(name, cst.Name) and not (_sorts(body, name.value) or _only_sorted(body, name.value)):
+            use = first_ordered(follower.uses_in(name, loop))
+            if use is not None:
+                reads = [one for one in nodes(loop.body) if isinstance(one, cst.Name) and one.value == name.value]
+                inner = module.parent(reads[0]) if len(reads) == 1 else None
+                gone_through = isinstance(inner, (cst.For, cst.CompFor)) and inner.iter is reads[0]
+                changes = (Replace(reads[0], f"sorted({name.value})"),) if gone_through else ()
+                details = {"call": module.code(call.node.func)}
+                return Violation(call.node, details, variant, related=telling(use), changes=changes)
+    return None
 
 
 def _takes_one_folder(loop: cst.For) -> bool:

@@ -75,11 +75,12 @@ def _moved(value: ast.expr) -> ast.expr:
 
 
 def _is_model(made: ast.expr) -> bool:
-    """Whether an expression evidently makes an object, of which printing shows the parts, and nothing else."""
-    if not isinstance(made, ast.Call) or any(isinstance(node, ast.Call) and node is not made for node in walk(made)):
+    """Whether an expression evidently makes an object, of which printing shows the parts, and nothing else but its
+    parts: `Sequential(Linear(1, 2), ReLU())`."""
+    if not isinstance(made, ast.Call):
         return False
-    word = last_word(made.func)
-    return word[:1].isupper() and not word.endswith(_VALUES)
+    words = [last_word(node.func) for node in walk(made) if isinstance(node, ast.Call)]
+    return all(word[:1].isupper() and not word.endswith(_VALUES) for word in words)
 
 
 def read_inside(functions: Iterable[ast.AST]) -> set[str]:
