@@ -15,6 +15,7 @@ from torchdet_lint.checks.operations.idle import is_idle
 from torchdet_lint.checks.operations.rewrites import Rewriting
 from torchdet_lint.checks.operations.unmoved import only_applied, stays_on_cpu
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.devices import asks_for_cuda
@@ -23,6 +24,7 @@ from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module import names
+from torchdet_lint.module.tree import positional
 from torchdet_lint.prefilter.allocations import closing
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
@@ -86,7 +88,10 @@ class Operations:
         index = module.library.operations(module.target.torch)
         if _PICKS.search(module.text):
             module.load_where(lambda text: _PICKS.search(text) is not None, "getattr")
-        self._look_for_instances(module.library.instances(module.target.torch))
+        instances = module.library.instances(module.target.torch)
+        self._instances = instances if module.calls_any(instances) else frozenset[str]()
+        self._instances_handed: dict[int, list[Call]] = {}
+        self._look_for_instances(instances)
         taken: set[tuple[int, str]] = set()
         for call in list(module.calls):
             for candidate in self.candidates(call, index):
@@ -108,7 +113,7 @@ class Operations:
             if isinstance(parent, cst.Param):
                 words.add(parent.name.value)
             for target in targets:
-                if isinstance(target, cst.Name) and call.scope is self.module.scope:
+                if isinstance(target, cst.Name):
                     shared.add(target.value)
                 elif isinstance(target, cst.Attribute):
                     words.add(target.attr.value)
@@ -118,7 +123,10 @@ class Operations:
             called = re.compile(rf"\.(?:{'|'.join(sorted(words))})\(")
             self.module.load_where(lambda text: called.search(text) is not None)
         if shared:
-            named = re.compile(rf"\b(?:{'|'.join(sorted(shared))})\(")
+            either = "|".join(sorted(shared))
+            handed = re.findall(rf"\b(\w+)\((?:[^()\n]*[,=(]\s*)?(?:{either})\s*[,)]", self.module.text)
+            functions = "".join(f"|def {name}" for name in sorted(set(handed)))
+            named = re.compile(rf"\b(?:{either}{functions})\(")
             self.module.load_where(lambda text: named.search(text) is not None)
 
     def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
@@ -173,11 +181,15 @@ class Operations:
         return self._picks[name]
 
     def _bound(self, name: str, scope: Scope, call: Call) -> Iterator[str]:
-        """What `name` of `scope` may be, where it is a parameter with a default, or is picked from a table."""
+        """What `name` of `scope` may be, where it is a parameter with a default, or one that is handed an instance, or
+        is picked from a table."""
         home = scope.home(name)
         for binding in home.bindings[name] if home is not None else ():
-            if isinstance(binding.node, cst.Param) and binding.node.default is not None:
-                yield from self.module.resolve(binding.node.default)
+            if isinstance(binding.node, cst.Param):
+                if binding.node.default is not None:
+                    yield from self.module.resolve(binding.node.default)
+                for made in self._handed(binding.node):
+                    yield from (f"{class_}()" for class_ in made.names)
             elif isinstance(binding.value, cst.Subscript) and not binding.path:
                 yield from self._entries(binding.value, call)
 
@@ -268,10 +280,11 @@ class Operations:
             made = self.module.call_at(node) if isinstance(node, cst.Call) else None
             if made is not None and class_ in made.names:
                 return made
-        return next((made for made in self._made_by_default(call) if class_ in made.names), None)
+        return next((made for made in self._made_for_parameter(call) if class_ in made.names), None)
 
-    def _made_by_default(self, call: Call) -> Iterator[Call]:
-        """The calls that are the default of the parameter which `call` calls, by its name or as an attribute."""
+    def _made_for_parameter(self, call: Call) -> Iterator[Call]:
+        """The calls that make what a parameter is which `call` calls, by its name or as an attribute: those of its
+        default, and of what calls in the file hand it."""
         function = call.node.func
         scopes = [(function, call.scope)]
         if isinstance(function, cst.Attribute) and self._may_be_picked(function.attr.value):
@@ -279,10 +292,36 @@ class Operations:
         for node, scope in scopes:
             home = scope.home(node.value) if isinstance(node, cst.Name) else None
             for binding in home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else ():
-                default = binding.node.default if isinstance(binding.node, cst.Param) else None
-                made = self.module.call_at(default) if isinstance(default, cst.Call) else None
-                if made is not None:
-                    yield made
+                if isinstance(binding.node, cst.Param):
+                    default = binding.node.default
+                    made = self.module.call_at(default) if isinstance(default, cst.Call) else None
+                    yield from [made] if made is not None else []
+                    yield from self._handed(binding.node)
+
+    def _handed(self, parameter: cst.Param) -> list[Call]:
+        """The calls that make the instances of ops which the calls of a function in the file hand to `parameter`."""
+        known = self._instances_handed.get(id(parameter))
+        if known is None:
+            known = self._instances_handed[id(parameter)] = list(self._making(parameter)) if self._instances else []
+        return known
+
+    def _making(self, parameter: cst.Param) -> Iterator[Call]:
+        function = self.module.enclosing_function(parameter)
+        if function is None:
+            return
+        names = positional(function)[self.module.enclosing_class(function) is not None and not is_static(function) :]
+        for node in CallEdges(self.module).callers(function):
+            call = self.module.call_at(node)
+            given = call.argument(parameter.name.value, names) if call is not None else None
+            value = self.module.followed(given.node, given.scope, given.order) if given is not None else None
+            made = value.node if value is not None else None
+            while isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute):
+                if made.func.attr.value not in self.module.library.facts.programs.moves:
+                    break
+                made = made.func.value
+            found = self.module.call_at(made) if isinstance(made, cst.Call) else None
+            if found is not None and not self._instances.isdisjoint(found.names):
+                yield found
 
     def _moved(self, call: Call) -> cst.BaseExpression | None:
         """What makes the instance that `call` calls, where its name is bound once more, to the same on another device:
