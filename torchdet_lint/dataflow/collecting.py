@@ -114,6 +114,22 @@ class Collecting(Trace):
             yield Use(node, "numbered")
         elif word == "step" and bound.isdisjoint(names_in(owner)) and self._is_optimizer(node, owner):
             yield Use(node, "trained")
+        elif bare(owner) == "self" and not bound.isdisjoint(name for arg in node.args for name in names_in(arg.value)):
+            yield from self.filled_by(node, word)
+
+    def filled_by(self, call: cst.Call, method: str) -> Iterator[Use]:
+        """What `call` of a method of the same class, which a loop gives its elements, puts into lists of the object."""
+        class_ = self.module.enclosing_class(call)
+        known = class_ is not None and method in class_.methods
+        function = self.module.definition(method, class_) if known else None
+        for node in nodes(function.body) if function is not None else ():
+            grown: cst.BaseExpression | None = None
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.args:
+                grown = node.func.value if node.func.attr.value in self.words["grows"] else None
+            elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
+                grown = node.target
+            if isinstance(grown, cst.Attribute) and bare(grown.value) == "self":
+                yield from self.stored(grown, node)
 
     def _is_optimizer(self, step: cst.Call, owner: cst.BaseExpression) -> bool:
         """Whether `owner`, of which `step` is called, is an optimizer of torch's, or out of sight and called one."""

@@ -100,6 +100,10 @@ class Completions(Follower):
                     keys.learn(node)
         return any(keys.holds(part) for part in parts)
 
+    def filled_by(self, call: cst.Call, method: str) -> Iterator[Use]:
+        """Nothing: a method may know the key of what it is given."""
+        return iter(())
+
     def keeps_tables(self) -> bool:
         """None: a result has its key."""
         return False

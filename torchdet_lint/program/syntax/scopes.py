@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 _GLOBAL = lazy(r"\bglobal[ \t]+([\w, \t]+)")
+_INNER_IMPORT = lazy(r"(?m)^[ \t]+((?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^)]*\)|[^\n#;]+))")
 DEPTH = 14
 NAMES = 24
 _NAMELESS = "lambda"
@@ -157,6 +158,25 @@ class Scopes:
         # How often a name is given again.
         self._again: dict[str, int] = {}
         self._bind_all(self.module, self.tree.body)
+        self._bind_late_imports()
+
+    def _bind_late_imports(self) -> None:
+        """The names of the file that a function imports for all, by a `global`."""
+        text = "".join(self.hollow.lines)
+        if "global " not in text:
+            return
+        shared = {name for names in _GLOBAL.findall(text) for name in IDENTIFIER.findall(names)}
+        for match in _INNER_IMPORT.finditer(text) if shared else ():
+            if shared.isdisjoint(IDENTIFIER.findall(match[1])):
+                continue
+            try:
+                node = ast.parse(match[1]).body[0]
+            except SyntaxError:
+                continue
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for name, origin in skeleton.imported(node):
+                    if name in shared:
+                        self.module.bind(name, Bound("import", origin))
 
     def functions(self) -> list[str]:
         """The names of the functions at top level."""
