@@ -389,13 +389,14 @@ class Lookup:
         me = (referent.file, referent.name)
         if name.endswith("*"):
             return [*self._picked(me, name[:-1]), *self._given_by_text(me, name, level)]
+        kept = self.kept.get((referent.file, referent.name, name))
+        if kept is not None:
+            # What an annotation says of it is less.
+            return list(kept)
         for class_ in self.family(me):
             found = self._own_attribute(class_, name, me, level, as_class=referent.kind == "class")
             if found:
                 return found
-        kept = self.kept.get((referent.file, referent.name, name))
-        if kept is not None:
-            return list(kept)
         if referent.kind == "instance" and self._returns_itself(me, name):
             return [Referent("fluent", *me)]
         return [Referent("unknown", referent.file, name)]

@@ -229,10 +229,13 @@ class Transfer(Recorder):
         self.by_last_name(last, event, set(found))
 
     def _implemented(self, found: dict[Referent, str]) -> dict[Referent, str]:
-        """`found` with what implements an abstract method in its place."""
+        """`found` with what implements an abstract method in its place; what a constructor was given may tell more."""
         told: dict[Referent, str] = {}
         for referent, name in found.items():
-            told |= dict.fromkeys(implementations(self.lookup, referent) or [referent], name)
+            implemented = implementations(self.lookup, referent)
+            told |= dict.fromkeys(implemented or [referent], name)
+            if implemented and name.startswith("$self."):
+                self.asks.append(name)
         return told
 
     def _transforms(self, event: Event) -> None:
