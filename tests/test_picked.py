@@ -3092,3 +3092,16 @@ def main(config):
 @pytest.mark.parametrize(("given", "severity"), [("Rows", "note"), ("Noise", "error"), ("Foreign", "warning")])
 def test_a_method_gives_rows_of_an_object_that_a_function_makes(project, given, severity):
     assert severity_of_the_loader(project(main_DOT_py=SPLITTING.replace("GIVEN", given))) == severity
+
+
+def test_a_module_that_a_package_hands_on(tmp_path):
+    (tmp_path / "kit" / "utils").mkdir(parents=True)
+    (tmp_path / "kit" / "__init__.py").write_text("from .utils import collating\n")
+    (tmp_path / "kit" / "utils" / "__init__.py").write_text("")
+    (tmp_path / "kit" / "utils" / "collating.py").write_text("def pairs(batch):\n    return [x for x, _ in batch]\n")
+    (tmp_path / "main.py").write_text(
+        "import torch\nfrom kit import collating\nfrom torch.utils.data import DataLoader\n"
+        "from torchvision.datasets import CIFAR10\ntorch.manual_seed(0)\n"
+        "for batch in DataLoader(CIFAR10('data'), num_workers=2, collate_fn=collating.pairs):\n    print(batch)\n"
+    )
+    assert severity_of_the_loader(tmp_path) == "note"

@@ -288,13 +288,24 @@ class Classes:
             return None
         told = self.home(name, file)
         if told is None:
-            return None
+            return self._of_module(name, file, depth)
         home, last = told
         if last in home.definitions:
             return home.definitions[last], home
         if last in home.imports:
             return self.definition(home.imports[last], home, depth + 1)
         return self._starred(last, home, depth)
+
+    def _of_module(
+        self, name: str, file: File, depth: int
+    ) -> tuple[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, File] | None:
+        """What `name`, `package.module.function`, is where the package imports the module from elsewhere."""
+        owner, _, last = name.rpartition(".")
+        told = self.home(owner, file) if "." in owner else None
+        imports = told[0].imports if told is not None else {}
+        if told is None or told[1] not in imports:
+            return None
+        return self.definition(f"{imports[told[1]]}.{last}", told[0], depth + 1)
 
     def of_class(self, name: str, file: File) -> Member | None:
         """The method that `name`, `Vocabulary.load`, is of a class of the project."""
