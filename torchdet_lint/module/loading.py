@@ -155,6 +155,8 @@ class Loading:
                     held = [element.value for element in value.elements]
                 elif isinstance(value, cst.IfExp):
                     held = [value.body, value.orelse]
+                elif isinstance(value, cst.BooleanOperation):
+                    held = [value.left, value.right]
                 lasts = {names.dotted(one).rpartition(".")[2] for one in held if isinstance(one, _NAMES)}
                 found.update((name,) if not lasts.isdisjoint(wanted) else ())
         return found

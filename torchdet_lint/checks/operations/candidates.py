@@ -166,8 +166,6 @@ class Operations:
                     yield from self._bound(value.node.value, value.scope, call)
                 elif isinstance(value.node, cst.Subscript):
                     yield from self._entries(value.node, call)
-                elif isinstance(value.node, cst.IfExp):
-                    yield from self._arms(value.node, value.scope, value.order)
             yield from self._derived(function)
         elif isinstance(function, cst.Call) and len(function.args) > 1:
             yield from self._named(function, call)
@@ -192,11 +190,6 @@ class Operations:
                     yield from (f"{class_}()" for class_ in made.names)
             elif isinstance(binding.value, cst.Subscript) and not binding.path:
                 yield from self._entries(binding.value, call)
-
-    def _arms(self, choice: cst.IfExp, scope: Scope, order: int | None) -> Iterator[str]:
-        """What the two are of which `choice` picks one."""
-        for arm in (choice.body, choice.orelse):
-            yield from self.module.resolve(arm, scope, order)
 
     def _derived(self, function: cst.Attribute) -> Iterator[str]:
         """What `self.cell` is by the classes that derive from the one around."""
@@ -272,19 +265,14 @@ class Operations:
         `a if weighted else b`, or the arms of an `if`."""
         value = self.module.value_at(call.node.func, call.scope, call.order)
         for one in origins(self.module, value):
-            node = one.node
-            while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                if node.func.attr.value not in self.module.library.facts.programs.moves:
-                    break
-                node = node.func.value
+            node = self._unmoved(one.node)
             made = self.module.call_at(node) if isinstance(node, cst.Call) else None
             if made is not None and class_ in made.names:
                 return made
-        return next((made for made in self._made_for_parameter(call) if class_ in made.names), None)
+        return next((made for made in self._made_by_default(call) if class_ in made.names), None)
 
-    def _made_for_parameter(self, call: Call) -> Iterator[Call]:
-        """The calls that make what a parameter is which `call` calls, by its name or as an attribute: those of its
-        default, and of what calls in the file hand it."""
+    def _made_by_default(self, call: Call) -> Iterator[Call]:
+        """The calls that are the default of the parameter which `call` calls, by its name or as an attribute."""
         function = call.node.func
         scopes = [(function, call.scope)]
         if isinstance(function, cst.Attribute) and self._may_be_picked(function.attr.value):
@@ -292,11 +280,9 @@ class Operations:
         for node, scope in scopes:
             home = scope.home(node.value) if isinstance(node, cst.Name) else None
             for binding in home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else ():
-                if isinstance(binding.node, cst.Param):
-                    default = binding.node.default
-                    made = self.module.call_at(default) if isinstance(default, cst.Call) else None
-                    yield from [made] if made is not None else []
-                    yield from self._handed(binding.node)
+                default = binding.node.default if isinstance(binding.node, cst.Param) else None
+                made = self.module.call_at(default) if isinstance(default, cst.Call) else None
+                yield from [made] if made is not None else []
 
     def _handed(self, parameter: cst.Param) -> list[Call]:
         """The calls that make the instances of ops which the calls of a function in the file hand to `parameter`."""
@@ -307,21 +293,25 @@ class Operations:
 
     def _making(self, parameter: cst.Param) -> Iterator[Call]:
         function = self.module.enclosing_function(parameter)
-        if function is None:
-            return
-        names = positional(function)[self.module.enclosing_class(function) is not None and not is_static(function) :]
-        for node in CallEdges(self.module).callers(function):
+        skipped = (
+            self.module.enclosing_class(parameter) is not None and function is not None and not is_static(function)
+        )
+        names = positional(function)[skipped:] if function is not None else ()
+        for node in CallEdges(self.module).callers(function) if function is not None else ():
             call = self.module.call_at(node)
             given = call.argument(parameter.name.value, names) if call is not None else None
             value = self.module.followed(given.node, given.scope, given.order) if given is not None else None
-            made = value.node if value is not None else None
-            while isinstance(made, cst.Call) and isinstance(made.func, cst.Attribute):
-                if made.func.attr.value not in self.module.library.facts.programs.moves:
-                    break
-                made = made.func.value
+            made = self._unmoved(value.node) if value is not None else None
             found = self.module.call_at(made) if isinstance(made, cst.Call) else None
             if found is not None and not self._instances.isdisjoint(found.names):
                 yield found
+
+    def _unmoved(self, node: cst.CSTNode) -> cst.CSTNode:
+        """`Loss()` of `Loss().cuda()`."""
+        moves = self.module.library.facts.programs.moves
+        while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in moves:
+            node = node.func.value
+        return node
 
     def _moved(self, call: Call) -> cst.BaseExpression | None:
         """What makes the instance that `call` calls, where its name is bound once more, to the same on another device:
