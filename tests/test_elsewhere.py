@@ -273,6 +273,7 @@ def test_script_in_a_package_finds_first_what_lies_beside_it(text, found):
         ('{"facenet": "."}', "facenet.models.net", "models/net.py"),
         ('{"facenet": "."}', "facenet", "__init__.py"),
         ("{'': 'lib'}", "tools.draw", "lib/tools/draw.py"),
+        ("{'': 'lib', 'facenet': '.'}", "facenet.models.net", "models/net.py"),
         ("{'facenet': '../outside'}", "facenet.models", None),
         ("{'facenet': folder}", "facenet.models", None),
         ("folders", "net", None),

@@ -38,13 +38,14 @@ _FOLLOWED = 4
 # What draws as a sampler with weights does.
 _WEIGHED = "multinomial"
 _WORKERS_SEED_NUMPY = (1, 9)
+# What a method of a sampler says that goes by the order of its base.
+_BASES_ORDER = ("generator", "super(", ".__iter__(")
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
 _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
 _PICKED = Withhold("callers may pass another class, which may take no such argument")
-_ITERATED = ".__iter__"
 _TOO_EARLY = Withhold("torch is seeded only below, and a generator that is made here would differ in every run")
 _LEFT = Withhold("callers may pass a generator, which none in sight does")
 _RECEIVED = Withhold("another caller may pass one already")
@@ -468,7 +469,7 @@ def _goes_its_own_way(module: Module, node: cst.Call) -> bool:
     class_ = module.enclosing_class(node)
     function = module.definition("__iter__", class_) if class_ is not None and "__iter__" in class_.methods else None
     told = module.code(function) if function is not None else ""
-    return told != "" and "generator" not in told and "super(" not in told and f"{_ITERATED}(" not in told
+    return told != "" and not any(word in told for word in _BASES_ORDER)
 
 
 def _until_it_is_right(module: Module, node: cst.Call) -> bool:

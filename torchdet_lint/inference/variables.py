@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import libcst as cst
 from msgspec.structs import replace
@@ -146,7 +146,7 @@ class Variables:
             for target, value in self.module.assignments_in(home):
                 if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
                     found.setdefault(target.value.value, []).append(value)
-                elif _asks_for_gradient(target, value) and isinstance(target, cst.Attribute):
+                elif _asks_for_gradient(target, value):
                     found.setdefault(names.dotted(target.value), []).append(target)
         return self._written[key]
 
@@ -295,7 +295,7 @@ class Variables:
         return self._used[key]
 
 
-def _asks_for_gradient(target: cst.BaseExpression, value: cst.BaseExpression) -> bool:
+def _asks_for_gradient(target: cst.BaseExpression, value: cst.BaseExpression) -> TypeGuard[cst.Attribute]:
     """Whether an assignment is one like `x.requires_grad = True`."""
     asked = isinstance(target, cst.Attribute) and target.attr.value == "requires_grad"
     return asked and isinstance(value, cst.Name) and value.value == "True"

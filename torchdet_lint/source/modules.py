@@ -318,7 +318,9 @@ class ModuleMap:
         for name, told in self._package_folders:
             folder = os.path.normpath(os.path.join(self.root, told))
             if name in ("", parts[0]) and (folder + os.sep).startswith(self.root + os.sep):
-                return self._descend(folder, parts[1:] if name else parts, top=not name)
+                place = self._descend(folder, parts[1:] if name else parts, top=not name)
+                if place is not None:
+                    return place
         return None
 
     @functools.cached_property

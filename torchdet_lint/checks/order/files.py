@@ -348,7 +348,7 @@ def _sorted_loop(module: Module, arg: cst.CSTNode | None) -> cst.For | None:
     """The loop over `sorted(os.walk(…))` of which `arg` is the argument: it goes through the folders by their paths."""
     call = module.parent(arg) if isinstance(arg, cst.Arg) else None
     loop = module.parent(call) if isinstance(call, cst.Call) and call.args[0] is arg else None
-    sorts = isinstance(call, cst.Call) and "sort" in last_word(call.func)
+    sorts = isinstance(call, cst.Call) and module.library.facts.orders.sorts(last_word(call.func))
     return loop if sorts and isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) else None
 
 

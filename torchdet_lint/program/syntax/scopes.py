@@ -162,11 +162,8 @@ class Scopes:
 
     def _bind_late_imports(self) -> None:
         """The names of the file that a function imports for all, by a `global`."""
-        text = "".join(self.hollow.lines)
-        if "global " not in text:
-            return
-        shared = {name for names in _GLOBAL.findall(text) for name in IDENTIFIER.findall(names)}
-        for match in _INNER_IMPORT.finditer(text) if shared else ():
+        shared = self._declared_global
+        for match in _INNER_IMPORT.finditer(self.hollow.text) if shared else ():
             if shared.isdisjoint(IDENTIFIER.findall(match[1])):
                 continue
             try:
@@ -253,12 +250,20 @@ class Scopes:
         )
 
     @functools.cached_property
+    def _declared_global(self) -> frozenset[str]:
+        """The names that functions of the file say are the file's."""
+        lines = (line for line in self.hollow.lines if "global" in line)
+        return frozenset(
+            name for line in lines for names in _GLOBAL.findall(line) for name in IDENTIFIER.findall(names)
+        )
+
+    @functools.cached_property
     def _assigned_inside(self) -> frozenset[str] | None:
         """The names of the file that its functions may assign; None where it runs text, which may assign any."""
         text = "".join(self.hollow.lines)
         if any(True for word in ("exec", "globals") for _ in places(word, text)):
             return None
-        return frozenset(name for names in _GLOBAL.findall(text) for name in IDENTIFIER.findall(names))
+        return self._declared_global
 
     def _bind_all(self, scope: Scope, body: list[ast.stmt]) -> None:
         for statement in statements_in(body):

@@ -89,8 +89,6 @@ class Transfer(Recorder):
                 continue
             self.event = event
             self._handed.clear()
-            gone = (name.removesuffix(_GONE) for name in event.names if name.endswith(_GONE))
-            self.gone_through.update((f"{container}.", event.branch) for container in gone)
             getattr(self, f"on_{event.kind}")(event)
         return self.found
 
@@ -202,6 +200,8 @@ class Transfer(Recorder):
             return
         found: dict[Referent, str] = {}
         for name in event.names:
+            if name.endswith(_GONE):
+                self.gone_through.add((f"{name.removesuffix(_GONE)}.", event.branch))
             if self.lookup.counts(name, found):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
