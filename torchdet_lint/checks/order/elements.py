@@ -149,9 +149,8 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             told = _bound_kind(module, node, depth - 1, by_name=by_name)
         if told != "unknown" or not by_name:
             return told
-        if _means(module, "numbers", node):
-            return "number"
-        return "label" if _means(module, "labels", node) and not _takes_slices(module, node) else "unknown"
+        kind = "number" if _means(module, "numbers", node) else "label" if _means(module, "labels", node) else "unknown"
+        return "unknown" if kind != "unknown" and _holds_slices(module, node) else kind
     return "unknown"
 
 
@@ -196,14 +195,19 @@ def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, b
     return held if held != "unknown" else _passed(module, node, depth)
 
 
-def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether a slice is appended to the list `node`: it is no number."""
+def _holds_slices(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the list `node` is made of slices, or one is appended to it: they are no numbers."""
+    value = module.followed(node, module.scope_of(node), module.order_of(node)) if isinstance(node, cst.Name) else None
+    made = value.node if value is not None else None
+    if isinstance(made, (cst.GeneratorExp, cst.ListComp, cst.SetComp)) and _is_slice(made.elt):
+        return True
     return f"{last_word(node)}.append(" in module.text and any(
-        True
-        for call in module.shared(Fillings).of(node, ("append",))
-        for arg in call.node.args
-        if isinstance(arg.value, cst.Subscript) and isinstance(arg.value.slice[0].slice, cst.Slice)
+        _is_slice(arg.value) for call in module.shared(Fillings).of(node, ("append",)) for arg in call.node.args
     )
+
+
+def _is_slice(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Slice)
 
 
 def _passed(module: Module, node: cst.Name, depth: int) -> str:
