@@ -17,6 +17,7 @@ _STATEMENTS = frozenset({cst.SimpleStatementLine, *cst.BaseCompoundStatement.__s
 _BLOCKS = frozenset({cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite})
 _DECIDING = frozenset({*_BLOCKS, cst.FunctionDef, cst.With, cst.If, cst.IfExp})
 _CHOICES = (cst.If, cst.IfExp)
+_LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
 class Relations:
@@ -29,6 +30,7 @@ class Relations:
         self._orders = facts.orders
         # What was found on the way up from a node, for all nodes on that way: an expression may be deep.
         self._deciding: dict[int, tuple[cst.CSTNode, cst.CSTNode] | None] = {}
+        self._left: dict[int, float] = {}
         self._homes: dict[int, Scope] = {}
         self._places: dict[int, int] = {}
 
@@ -62,13 +64,28 @@ class Relations:
             step = self._decides(step[0])
 
     def is_dead(self, node: cst.CSTNode) -> bool:
-        """Whether `node` stands in an arm that a constant rules out: `if False:`, the `else` of `if True:`."""
-        return any(
+        """Whether `node` stands in an arm that a constant rules out: `if False:`, the `else` of `if True:`; or in a
+        function below a statement of the same block that always leaves: `raise NotImplementedError`."""
+        way = list(self.deciding(node))
+        if any(
             isinstance(around, _CHOICES)
             and inner is not around.test
             and _told(around.test) is (inner is not around.body)
-            for around, inner in self.deciding(node)
+            for around, inner in way
+        ):
+            return True
+        function = next((at for at, (around, _) in enumerate(way) if isinstance(around, cst.FunctionDef)), 0)
+        return any(
+            isinstance(around, cst.IndentedBlock) and self.order_of(inner) > self._left_at(around)
+            for around, inner in way[:function]
         )
+
+    def _left_at(self, block: cst.IndentedBlock) -> float:
+        """The order of the first statement of `block` that always leaves it; infinite where none does."""
+        if id(block) not in self._left:
+            leaving = (self.order_of(one) for one in block.body if _leaves(one))
+            self._left[id(block)] = next(leaving, float("inf"))
+        return self._left[id(block)]
 
     def _decides(self, node: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode] | None:
         """The first of `deciding`, which all nodes on the way there have in common."""
@@ -207,3 +224,21 @@ def _constant(node: cst.BaseExpression) -> bool | None:
     if isinstance(node, cst.Integer):
         return node.evaluated_value != 0
     return {"True": True, "False": False, "None": False}.get(node.value) if isinstance(node, cst.Name) else None
+
+
+def _leaves(statement: cst.CSTNode) -> bool:
+    """Whether a statement never runs on into the one below it."""
+    while isinstance(statement, cst.If):
+        other = statement.orelse
+        if other is None or not _is_left(statement.body):
+            return False
+        if isinstance(other, cst.Else):
+            return _is_left(other.body)
+        statement = other
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], _LEAVING)
+
+
+def _is_left(block: cst.BaseSuite) -> bool:
+    if isinstance(block, cst.SimpleStatementSuite):
+        return isinstance(block.body[-1], _LEAVING)
+    return any(map(_leaves, block.body))

@@ -26,6 +26,7 @@ from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
+    LEAVING,
     TRY,
     asks_for_training,
     fails_without,
@@ -225,6 +226,8 @@ class Extractor(Expressions):
             if after:
                 branch = (*branch, after)
             self.trained += leaves_evaluation(node)
+            if isinstance(node, LEAVING) and self.scope.kind == "function":
+                break
         self.trained = trained
         if self.imported is not imported:
             # What an arm imports is open below it.

@@ -25,6 +25,8 @@ SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype",
 # Functions of which the result is a text, a size or a type.
 _SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "join"})
 # Functions with which a program says why it ends.
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+"""The statements that never run on into the one below them."""
 _COMPLAINS = frozenset({"critical", "error", "exception", "fatal", "info", "print", "print_help", "warn", "warning"})
 # What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
 _STARTED = ("__main__", "__mp_main__")
@@ -331,7 +333,7 @@ def entered(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
 def leaves_early(body: list[ast.stmt]) -> bool:
     """Whether a block never runs on into what follows it."""
     last = body[-1]
-    if isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+    if isinstance(last, LEAVING):
         return True
     return (
         isinstance(last, ast.Expr)
