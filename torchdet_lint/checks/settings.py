@@ -12,6 +12,7 @@ from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import keeps
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module.tree import children
@@ -65,12 +66,25 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         unknown = () if by_calls else _unknown(values)
         if not table.may_be_asked_for(module, call.node, unknown) or _puts_back(module, call):
             continue
-        changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
+        wanted = {**_set_right_too(module, rule, call), **row.give}
+        changes = tuple(SetArgument(call.node, name, text) for name, text in wanted.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
         said: dict[str, Any] = {"related": (RelatedNode(call.node, _SAID_BY_CALLS),), "applicability": "unsafe"}
         unsure = f"{row.variant}-unknown"
         variant = unsure if unknown and unsure in rule.messages else row.variant
         yield Violation(call.node, details, variant, row.severity, changes=changes, **(said if by_calls else {}))
+
+
+def _set_right_too(module: Module, rule: Rule, call: Call) -> dict[str, str]:
+    """What other rows of `rule` give the arguments that `call` is passed, where those are wrong as well."""
+    rows = [
+        row
+        for row in rule.calls
+        if not set(row.names).isdisjoint(call.names)
+        and all(call.argument(condition.argument, row.parameters) is not None for condition in row.when)
+        and module.meets(call, row.when, row.parameters)
+    ]
+    return {name: text for row in rows for name, text in row.give.items()}
 
 
 def _is_for_several(assignment: Assignment) -> bool:
@@ -156,11 +170,28 @@ def _puts_back(module: Module, call: Call) -> bool:
         if isinstance(around, cst.FunctionDef):
             if module.library.facts.conventions.leaves.fullmatch(around.name.value):
                 return True
-            ends = around.name.value.startswith("test") and around.body.body[-1] is statement
+            ends = around.name.value.startswith("test") and _only_tells_below(around, statement)
             return (inside or ends) and any(
                 other.scope is call.scope and other.order < call.order for other in module.calls_to(*call.names)
             )
     return False
+
+
+def _only_tells_below(test: cst.FunctionDef, statement: cst.CSTNode) -> bool:
+    """Whether `statement` is the last of `test`, but for those that only print or assert what is there by then."""
+    body = list(test.body.body)
+    place = next((at for at, one in enumerate(body) if one is statement), None)
+    return place is not None and all(
+        isinstance(line, cst.SimpleStatementLine) and all(map(_only_tells, line.body)) for line in body[place + 1 :]
+    )
+
+
+def _only_tells(statement: cst.BaseSmallStatement) -> bool:
+    call = statement.value if isinstance(statement, cst.Expr) else None
+    shown = [statement.test] if isinstance(statement, cst.Assert) else []
+    if isinstance(call, cst.Call) and last_word(call.func) == "print":
+        shown = [arg.value for arg in call.args]
+    return bool(shown) and not any(isinstance(node, cst.Call) for one in shown for node in nodes(one))
 
 
 def _option_asking(module: Module, assignment: Assignment, setting: str) -> str:
