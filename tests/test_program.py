@@ -219,6 +219,18 @@ def test_a_loader_that_only_a_program_without_a_seed_makes_is_as_bad_as_that(pro
     assert finding.severity == "warning"
 
 
+@pytest.mark.parametrize("imports", ["from nets import *", "from nets import Net", "from nets import Wider as Net", ""])
+def test_a_loader_made_before_a_constructor_seeds_torch_gets_no_generator_of_torchs_seed(imports, project):
+    net = "class Net:\n    def __init__(self):\n        self.create()\n\n    def create(self):\n        "
+    net += "torch.manual_seed(42)\n        self.model = torch.nn.Linear(2, 1)\n\n\nclass Wider(Net):\n    pass\n\n\n"
+    here = "" if imports else net
+    main = "import torch\nfrom torch.utils.data import DataLoader\n\n" + f"{imports}\n\n{here}{GUARD}"
+    main += "    loader = DataLoader(torch.zeros(9, 2), shuffle=True)\n    net = Net()\n"
+    main += "    print([net.model(batch) for batch in loader])\n"
+    (finding,) = lint(project(main_DOT_py=main, nets_DOT_py=f"import torch\n\n{net}"))
+    assert (finding.code, finding.severity, finding.fix) == ("TDL302", "warning", None)
+
+
 @pytest.mark.parametrize(("guarded", "severity"), [(True, "warning"), (False, "error")])
 def test_a_program_that_imports_a_file_does_not_run_its_main_guard(guarded, severity, project):
     loader = "DataLoader(range(8), shuffle=True)"
@@ -377,6 +389,19 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
     )
     (found,) = [one for one in lint(folder) if one.code in ("TDL101", "TDL102", "TDL103")]
     assert (found.fix is not None, "only new processes" in found.help) == (fixed, not fixed)
+
+
+@pytest.mark.parametrize(
+    ("takes", "fix"), [("image", False), ("rank", True), ("rank, image=None", True), ("image, rank", False)]
+)
+def test_a_task_of_a_pool_is_seeded_only_with_a_number_of_its_own(project, takes, fix):
+    folder = project(
+        main_DOT_py="from multiprocessing import Pool\n\nimport numpy as np\n\n"
+        f"def work({takes}):\n    return np.random.rand()\n\n{GUARD}    np.random.seed(0)\n"
+        "    with Pool(4) as pool:\n        print(pool.map(work, range(8)))\n"
+    )
+    (found,) = [one for one in lint(folder) if one.code == "TDL108"]
+    assert (found.fix is not None, "draw the same numbers" in found.help) == (fix, not fix)
 
 
 @pytest.mark.parametrize(
@@ -1151,6 +1176,32 @@ def test_a_constructor_that_other_files_call_is_given_no_constant_seed(project, 
         main_DOT_py=f"{other}\n{GUARD}    pass\n",
     )
     (finding,) = lint(folder, select=("TDL104",))
+    assert finding.fix.applicability == safe
+
+
+@pytest.mark.parametrize(
+    ("uses", "safe"),
+    [
+        ("TSNE().fit_transform(x)", "safe"),
+        ("made = TSNE()\n    print(made.fit_transform(x), made.n_iter_, made.get_params())", "safe"),
+        ("made = TSNE()\n    made.fit(x)\n    made.fit(x[1:])", "unsafe"),
+        ("made = TSNE()\n    for part in x:\n        print(made.fit_transform(part))", "unsafe"),
+        ("made = TSNE()\n    run(made)", "unsafe"),
+        ("run(TSNE())", "unsafe"),
+        ("folds = KFold(3, shuffle=True)\n    for train, test in folds.split(x):\n        print(train)", "safe"),
+        ("folds = KFold(3, shuffle=True)\n    run(x, cv=folds)", "safe"),
+        ("run(x, cv=KFold(3, shuffle=True))", "safe"),
+        ("folds = KFold(3, shuffle=True)\n    run(x, cv=folds)\n    run(x[1:], cv=folds)", "unsafe"),
+        ("train, test = train_test_split(x)", "safe"),
+    ],
+)
+def test_an_object_that_draws_in_several_fits_gets_no_constant_safely(project, uses, safe):
+    """With a number as `random_state` each fit would draw the same, where each drew something else."""
+    folder = project(
+        main_DOT_py="from sklearn.manifold import TSNE\nfrom sklearn.model_selection import KFold, train_test_split\n"
+        f"from work import run, x\n\n{GUARD}    {uses}\n"
+    )
+    (finding,) = lint(folder, select=("TDL107",))
     assert finding.fix.applicability == safe
 
 

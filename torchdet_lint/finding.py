@@ -121,11 +121,13 @@ class NeedFunction(NamedTuple):
 class SeedFunction(NamedTuple):
     """Seed `libraries` at the start of the top-level function `name`, which a new process runs: from the configured
     seed, or as the node `given`, the call that seeds the process that starts it; and from the number of the process,
-    where its first parameter is one. Of `libraries`, `deterministic` turns deterministic mode on."""
+    where its first parameter is one. Of `libraries`, `deterministic` turns deterministic mode on. `of_tasks`: it runs
+    for each task of a pool, which needs a number of its own."""
 
     name: str
     libraries: tuple[str, ...]
     given: Any = None
+    of_tasks: bool = False
 
 
 class Withhold(NamedTuple):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.program.effects import Node, Ref
+    from torchdet_lint.program.effects import Node, Ref, Step
     from torchdet_lint.program.entry import Entry
 
 _GENERATORS = {"torch": "torch", "numpy": "NumPy", "python": "`random`"}
@@ -129,7 +129,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 nested = _is_nested(entry, step.node)
                 kind = "a function inside another" if nested else "a method"
                 there = kind if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
-                seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
+                seeded = _in_target(entry, step, library) if here else None
                 seeded = seeded or Withhold(f"the target is {there}")
                 # Python seeds `random` from the operating system in every forked child.
                 forked = step.channel in ("fork", "pool") and entry.takes_state(step)
@@ -149,10 +149,11 @@ def _is_nested(entry: Entry, target: Node) -> bool:
     return bool(outer) and entry.project.files.summary(target.file).class_summary(outer) is None
 
 
-def _in_target(entry: Entry, name: str, library: str, here: Ref) -> Change:
-    """A seed in the function `name`, that which the program was given if it was given one."""
+def _in_target(entry: Entry, step: Step, library: str) -> Change:
+    """A seed in the function that `step` starts, that which the program was given if it was given one."""
     given = entry.effects.get(f"seed:{library}")
-    if given is not None and given.file != here.file:
+    if given is not None and given.file != step.ref.file:
         place = f"{entry.shown(given.file)}:{given.row}"
         return Withhold(f"the program is seeded in {place}, and the target has to be given that seed")
-    return SeedFunction(name, (library,), given)
+    assert step.node is not None
+    return SeedFunction(step.node.name, (library,), given, of_tasks=step.channel == "pool")

@@ -277,6 +277,8 @@ def seeded_function(draft: Draft, change: SeedFunction) -> Edit:
         seed, test = _given_seed(draft, change, {one.name.value for one in (*parameters, *node.params.kwonly_params)})
     if draft.module.library.facts.conventions.is_process_number.fullmatch(first):
         seed = f"{seed} + {first}" if seed != "0" else first
+    elif change.of_tasks:
+        raise Refusal(f"every task that `{change.name}` is given would draw the same numbers")
     held = _seeding_block(draft, node.body, test) if test and "deterministic" not in change.libraries else None
     lines = [f"if {test}:"] if test and held is None else []
     for library in (one for one in LIBRARIES if one in change.libraries):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.seeds.fitted import draws_once
 from torchdet_lint.checks.seeds.spared import Spared
 from torchdet_lint.checks.seeds.streams import streamed_shuffles
 from torchdet_lint.checks.trace import origins
@@ -141,7 +142,7 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Violation]:
             continue
         seed = module.shared(ProgramSeeds).seed(call.node, "numpy")
         changes = (*seed.needs, SetArgument(call.node, argument, seed.text))
-        safe = seed.applicability
+        safe = seed.applicability if variant == "own" or draws_once(module, call) else "unsafe"
         yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, seeded_by=by)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.seeding.later_seeds import CONSTRUCTORS
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.source.modules import STANDARD
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _DEEP = 3
 _FILES = 24
 _SEEDS = "seed"
-_FIRST = ("__init__", "__new__", "__post_init__")
+_BUILTINS = frozenset(dir(builtins))
 
 
 class Elsewhere:
@@ -60,28 +62,44 @@ class Elsewhere:
         return found is not None and _SEEDS in found[0].text and self._seeds_in(*found, later=later, depth=depth)
 
     def _seeds_in(self, module: Module, name: str, *, later: bool, depth: int) -> bool:
-        """Whether the function or class `name` of `module` seeds torch."""
-        return depth > 0 and any(
-            self._is_seed(module, call, depth - 1)
-            for body in _bodies(module.shared(CallChain), name, later=later)
-            for call in walk(body)
-            if isinstance(call, ast.Call)
+        """Whether the function or class `name` of `module`, or a class that it derives from, seeds torch."""
+        if depth == 0:
+            return False
+        chains = module.shared(CallChain)
+        calls = (call for body in _bodies(chains, name, later=later) for call in walk(body))
+        return any(self._is_seed(module, call, depth - 1) for call in calls if isinstance(call, ast.Call)) or any(
+            self._named(module, base, later=later, depth=depth - 1) for base in _bases(chains, name)
         )
 
     def _is_seed(self, module: Module, call: ast.Call, depth: int) -> bool:
         name = module.shared(CallChain).name_of(call.func)
         if name in self._rows or self.conventions.seeds.fullmatch(name.rpartition(".")[2]):
             return True
+        return any(self._named(module, name, later=later, depth=depth) for later in (False, True))
+
+    def _named(self, module: Module, name: str, *, later: bool, depth: int) -> bool:
         inside = self._seeds if "." in name else self._seeds_in
-        return depth > 0 and any(inside(module, name, later=later, depth=depth) for later in (False, True))
+        return depth > 0 and inside(module, name, later=later, depth=depth)
 
 
 def _defined(module: Module, name: str) -> tuple[Module, str] | None:
     """The file that defines what `module` calls `name`, where it is another one of the project, and its name there."""
-    root = name.partition(".")[0]
-    if module.neighbour is None or "." not in name or root in module.library.roots | STANDARD:
+    root, dot, _ = name.partition(".")
+    if module.neighbour is None or not name or root in module.library.roots | STANDARD:
         return None
-    return module.neighbour(name)
+    if dot:
+        return module.neighbour(name)
+    chains = module.shared(CallChain)
+    if not chains.stars or name in _BUILTINS or _defines(chains, name):
+        return None
+    everything = (module.neighbour(f"{star}.{name}") for star in chains.stars)
+    return next((found for found in everything if found is not None and found[0] is not module), None)
+
+
+def _defines(chains: CallChain, name: str) -> bool:
+    """Whether a file has a function or a class `name` of its own, or imports one."""
+    own = chains.tree.body if chains.tree is not None else ()
+    return name in chains.imported or any(getattr(one, "name", "") == name for one in own)
 
 
 def _named(chains: CallChain) -> dict[str, None]:
@@ -94,6 +112,28 @@ def _bodies(chains: CallChain, name: str, *, later: bool) -> Iterator[ast.AST]:
     assert chains.tree is not None
     for node in chains.tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:
-            yield from (one for one in node.body if (getattr(one, "name", "") in _FIRST) is not later)
+            first = _at_first(node)
+            yield from (one for one in node.body if (getattr(one, "name", "") in first) is not later)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name and not later:
             yield node
+
+
+def _bases(chains: CallChain, name: str) -> list[str]:
+    """What the class `name` of a file derives from."""
+    classes = chains.tree.body if chains.tree is not None else ()
+    found = (one for one in classes if isinstance(one, ast.ClassDef) and one.name == name)
+    return [chains.name_of(base) for one in found for base in one.bases]
+
+
+def _at_first(class_: ast.ClassDef) -> set[str]:
+    """The constructors of `class_`, and the methods of its own that they call."""
+    methods = {one.name: one for one in class_.body if isinstance(one, ast.FunctionDef)}
+    first: set[str] = set()
+    queue = [name for name in CONSTRUCTORS if name in methods]
+    while queue:
+        name = queue.pop()
+        first.add(name)
+        called = (one.func for one in walk(methods[name]) if isinstance(one, ast.Call))
+        own = {one.attr for one in called if isinstance(one, ast.Attribute) and getattr(one.value, "id", "") == "self"}
+        queue += sorted(own & methods.keys() - first)
+    return first

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.seeding.call_chain import CallChain, Function, Site
     from torchdet_lint.dataflow.seeding.ordered import Place
 
+CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _IN_WORKERS = "worker_init_fn"
 
 
@@ -45,16 +46,25 @@ class LaterSeeds:
         return any(self.last.get(site.function, (0, 0)) > start_of(site.node) for site in chain)
 
     def _calls(self, function: Function) -> list[ast.expr]:
-        """The calls of `function`, by its name; it is kept if it is handed on."""
-        method = isinstance(self.chains.parents.get(function), ast.ClassDef)
+        """The calls of `function`, by its name, or that of its class for a constructor; it is kept if it is handed
+        on."""
+        class_ = self.chains.parents.get(function)
+        method = isinstance(class_, ast.ClassDef)
         found: list[ast.expr] = []
-        for use in self.chains.uses.get(f".{function.name}" if method else function.name, ()):
+        uses = list(self.chains.uses.get(f".{function.name}" if method else function.name, ()))
+        if isinstance(class_, ast.ClassDef) and function.name in CONSTRUCTORS:
+            uses += (one for one in self.chains.uses.get(class_.name, ()) if self._is_called(one))
+        for use in uses:
             around = self.chains.parents.get(use)
             if isinstance(around, ast.Call) and around.func is use:
                 found.append(around)
             elif not (isinstance(around, ast.keyword) and around.arg == _IN_WORKERS):
                 self.handed.add(function)
         return found
+
+    def _is_called(self, name: ast.expr) -> bool:
+        call = self.chains.parents.get(name)
+        return isinstance(call, ast.Call) and call.func is name
 
     def _function(self, node: ast.AST) -> Function | None:
         functions = (
