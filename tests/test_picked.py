@@ -1730,6 +1730,46 @@ def test_a_generator_is_a_copy_unless_the_worker_makes_it(project, made, severit
     assert severity_of_the_loader(folder) == severity
 
 
+SEEDED_ABOVE = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Noisy(Dataset):
+    def __init__(self, noisy):
+        self.noisy = noisy
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        SEED
+        if self.noisy:
+            INNER
+            return torch.normal(mean=torch.zeros(3), std=1.0)
+        return torch.zeros(3)
+
+print(list(DataLoader(Noisy(True), num_workers=2)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "inner", "severity"),
+    [
+        ("torch.manual_seed(i)", "pass", "note"),
+        ("pass", "torch.manual_seed(0)", "note"),
+        ("pass", "pass", "error"),
+        ("torch.seed()", "pass", "error"),
+        ("random.seed(i)", "pass", "error"),
+        ("print(i) or torch.manual_seed(i)", "pass", "error"),
+        ("if i > 3: torch.manual_seed(i)", "pass", "error"),
+    ],
+)
+def test_what_a_worker_draws_below_a_seed_of_its_own_needs_none(project, seed, inner, severity):
+    folder = project(main_DOT_py=SEEDED_ABOVE.replace("SEED", seed).replace("INNER", inner))
+    assert severity_of_the_loader(folder) == severity
+
+
 SPELLS = """
 import sys
 import torch

@@ -223,7 +223,9 @@ def handed(inner: Effects, step: Step) -> Effects:
         return {} if step.sized and step.kind == "draw" else lent(_own(step), step.lends)
     if step.kind == WORKER:
         drawn = inner.get("draw:torch")
-        return {"draw:torch": drawn, "begin:torch": ("torch", drawn)} if drawn is not None else {}
+        if drawn is None or ("seed:torch" in inner and "first:torch" not in inner):
+            return {}
+        return {"draw:torch": drawn, "begin:torch": ("torch", drawn)}
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)

@@ -45,6 +45,7 @@ class WorkerBodies:
         self.module = module
         self.facts = module.library.facts.workers
         self.draws = {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
+        self._seeds = {name: row for row in module.library.facts.seeds for name in row.names}
         self.chains = module.shared(CallChain)
         self.classes = Classes(module)
         self.bindings = Bindings(self.chains, self.classes)
@@ -230,7 +231,7 @@ class WorkerBodies:
         if name in self.draws:
             draw = self.draws[name]
             generator = any(keyword.arg in ("generator", "random_state") for keyword in node.keywords)
-            if not generator:
+            if not generator and not self._is_seeded_above(node, draw.library, scope):
                 self._drawn.add(draw.library)
             return
         found = self.classes.definition(name, scope.file)
@@ -253,6 +254,16 @@ class WorkerBodies:
             given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
             dead = self.classes.constants.dead_in_call(where, given)
             self._body(where, Scope(file, where, None, given, dead=dead), depth + 1, dead=dead)
+
+    def _is_seeded_above(self, draw: ast.Call, library: str, scope: Scope) -> bool:
+        """Whether the function that draws gives `library` a seed, whatever runs of it, above the `draw`."""
+        for statement in _above(draw, scope.function) if isinstance(scope.function, ast.FunctionDef) else ():
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and (call.args or call.keywords):
+                row = self._seeds.get(self.classes.dotted(call.func, scope.file))
+                if row is not None and library in row.seeds and not row.entropy:
+                    return True
+        return False
 
     def _method_held(self, function: ast.Attribute, scope: Scope, depth: int) -> None:
         """Look at the transform of a package that holds a generator, where a worker calls a method of one."""
@@ -319,6 +330,21 @@ class WorkerBodies:
 
     def _holds(self, parameter: str) -> bool:
         return any(word in parameter.lower() for word in self.facts.arguments)
+
+
+def _above(node: ast.expr, function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """The statements of `function` that have run wherever `node` runs: those above it in its block and in those around
+    it."""
+    block: list[ast.stmt] = function.body
+    while block:
+        around = next((one for one in block if one.lineno <= node.lineno <= (one.end_lineno or 0)), None)
+        yield from block[: block.index(around)] if around is not None else ()
+        inside = [getattr(around, name, None) for name in ("body", "orelse", "finalbody")]
+        block = next((one for one in inside if isinstance(one, list) and one and _spans(one, node)), [])
+
+
+def _spans(block: list[ast.stmt], node: ast.expr) -> bool:
+    return block[0].lineno <= node.lineno <= (block[-1].end_lineno or 0)
 
 
 def _at(node: ast.expr, place: int) -> ast.expr | None:
