@@ -97,7 +97,17 @@ def test_every_row_is_sound(op: Op) -> None:
             spelling for spelling in op.spellings if condition.argument in (*spelling.parameters, *spelling.forward)
         ]
         assert takes or condition.argument == "self", f"no spelling takes {condition.argument!r}"
-        needs = condition.test in ("in", "not-in", "possible", "unless", "dims", "length", "contains", "from")
+        needs = condition.test in (
+            "in",
+            "not-in",
+            "possible",
+            "unless",
+            "dims",
+            "length",
+            "contains",
+            "from",
+            "not-from",
+        )
         assert bool(condition.values) == needs
 
 

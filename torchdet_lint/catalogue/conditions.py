@@ -33,7 +33,7 @@ class Condition(Table, frozen=True, kw_only=True):
     name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
     evidently one number; `overlapping`: the stride of windows that may share places, `side-by-side`: of windows that
     evidently do not; `from`: not evidently another than a member of one of the modules `values`, as a function of the
-    file is; `integer`: evidently of an integer type or of booleans, `not-integer`: not evidently so; `not-floating`:
+    file is, `not-from`: not evidently one of those members; `integer`: evidently of an integer type or of booleans, `not-integer`: not evidently so; `not-floating`:
     not evidently of a floating type. There `self` is the tensor that the op works on: the
     receiver of a method, the first argument of a function.
     """
@@ -42,7 +42,7 @@ class Condition(Table, frozen=True, kw_only=True):
     test: Literal[
         "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless", "ranging",
         "tensor", "dims", "sparse", "length", "contains", "repeats", "several",
-        "overlapping", "side-by-side", "from", "integer", "not-integer", "not-floating",
+        "overlapping", "side-by-side", "from", "not-from", "integer", "not-integer", "not-floating",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar | list[Scalar] = None

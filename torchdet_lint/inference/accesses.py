@@ -10,12 +10,16 @@ from msgspec.structs import replace
 from torchdet_lint.inference.abstract_values import FOREIGN, OTHER, UNKNOWN, AbstractValue, joined, named, of_tensor
 from torchdet_lint.inference.variables import shape_of
 from torchdet_lint.module import names
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torchdet_lint.inference.attributes import Attributes
     from torchdet_lint.module.module import Module
+
+_LOADS = ".load_state_dict("
+_LOADED = lazy(r"\.load_state_dict\(\s*([A-Za-z_]\w*)\s*[,)]")
 
 
 class Accesses:
@@ -28,6 +32,7 @@ class Accesses:
         self.facts = module.library.facts.tensors
         self.attributes = attributes
         self.infer = infer
+        self._loaded: dict[cst.FunctionDef, frozenset[str]] = {}
 
     def attribute(self, node: cst.Attribute) -> AbstractValue:
         """What `owner.name` is."""
@@ -83,6 +88,8 @@ class Accesses:
             return inferred if all(isinstance(index, cst.Slice) for index in indices) else FOREIGN
         if inferred.is_tensor or (inferred.what == "unknown" and len(indices) > 1):
             return self._indexed(inferred, indices)
+        if self._becomes_state(node):
+            return AbstractValue(what="tensor", gradient="no")
         index = indices[0] if len(indices) == 1 and isinstance(indices[0], cst.Index) else None
         if index is not None:
             constant = self.module.value(index.value).constant
@@ -97,6 +104,16 @@ class Accesses:
         if shape_of(node.value) is not None or inferred.what == "other":
             return OTHER if inferred.gradient == "no" and not inferred.instance else UNKNOWN
         return AbstractValue(dtype=inferred.dtype, gradient=inferred.gradient)
+
+    def _becomes_state(self, node: cst.Subscript) -> bool:
+        """Whether `node` is an entry of what its function loads into a model, by a name: whatever is worked out of such
+        entries is copied without a gradient."""
+        function = self.module.enclosing_function(node)
+        if not isinstance(node.value, cst.Name) or function is None or _LOADS not in self.module.text:
+            return False
+        if function not in self._loaded:
+            self._loaded[function] = frozenset(_LOADED.findall(self.module.code(function)))
+        return node.value.value in self._loaded[function]
 
     def _entry(self, node: cst.BaseExpression, inferred: AbstractValue, key: str) -> AbstractValue:
         """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""

@@ -46,13 +46,14 @@ INFERRED = frozenset(
         "overlapping",
         "side-by-side",
         "from",
+        "not-from",
         "integer",
         "not-integer",
         "not-floating",
     }
 )
 # What is asked of one argument alone, whatever the op works on.
-_APART = frozenset({"tensor", "length", "contains", "repeats", "overlapping", "side-by-side", "from"})
+_APART = frozenset({"tensor", "length", "contains", "repeats", "overlapping", "side-by-side", "from", "not-from"})
 
 
 class Candidate(NamedTuple):
@@ -211,6 +212,8 @@ class Conditions:
             return inferred.is_integral is (condition.test == "integer")
         if condition.test == "from":
             return value is None or self._is_from(value, [str(module) for module in condition.values])
+        if condition.test == "not-from":
+            return value is None or condition.values.count(self._member(value)) == 0
         if value is None:
             return False
         if condition.test == "length":
@@ -269,6 +272,13 @@ class Conditions:
             return isinstance(followed.node, cst.Call)
         known = self.module.resolve(node, followed.scope, followed.order)
         return not known or any(name == module or name.startswith(f"{module}.") for name in known for module in modules)
+
+    def _member(self, value: Value) -> str:
+        """The name of what `value` evidently is, or is made by a call of; or nothing."""
+        followed = self.module.followed(value.node, value.scope, value.order) or value
+        node = followed.node.func if isinstance(followed.node, cst.Call) else followed.node
+        known = self.module.resolve(node, followed.scope, followed.order)
+        return known[0] if len(known) == 1 else ""
 
     def _squeezed(self, call: Call, parameters: Sequence[str]) -> bool:
         """Whether what was picked along a dimension is squeezed there, so that one was picked of each row."""
