@@ -33,9 +33,9 @@ class Condition(Table, frozen=True, kw_only=True):
     name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
     evidently one number; `overlapping`: the stride of windows that may share places, `side-by-side`: of windows that
     evidently do not; `from`: not evidently another than a member of one of the modules `values`, as a function of the
-    file is, `not-from`: not evidently one of those members; `integer`: evidently of an integer type or of booleans, `not-integer`: not evidently so; `not-floating`:
-    not evidently of a floating type. There `self` is the tensor that the op works on: the
-    receiver of a method, the first argument of a function.
+    file is, `not-from`: not evidently one of those members; `integer`: evidently of an integer type or of booleans,
+    `not-integer`: not evidently so; `not-floating`: not evidently of a floating type. There `self` is the tensor
+    that the op works on: the receiver of a method, the first argument of a function.
     """
 
     argument: str

@@ -21,6 +21,8 @@ _ALL_PARTS = lazy(
     r"\b(?:getattr|vars|eval|exec|locals)\(|\.(?:named_)?(?:children|modules)\(|\._modules\b|__dict__|__getattr__"
     r"|super\(\)\.forward"
 )
+# The same in a file that only makes the layer around them: by `getattr` it asks for other things.
+_PARTS_OF_ANOTHER = lazy(r"\.(?:named_)?(?:children|modules)\(|\._modules\b")
 
 
 class _Text:
@@ -38,6 +40,11 @@ class _Text:
     def takes_all_parts(self) -> bool:
         """Whether it may apply the parts of a layer without their names."""
         return _ALL_PARTS.search(self.module.text) is not None
+
+    @cached_property
+    def takes_parts_of_another(self) -> bool:
+        """Whether it may apply the parts of a layer that it makes."""
+        return _PARTS_OF_ANOTHER.search(self.module.text) is not None
 
 
 def is_idle(module: Module, node: cst.Call) -> bool:
@@ -69,6 +76,7 @@ def _is_never_read(module: Module, target: cst.Attribute) -> bool:
     if dotted(target.value) != "self" or text.words[word] != 1 or text.takes_all_parts:
         return False
     heirs, callers = module.heirs, module.callers
-    around = [there for there, _ in (*heirs(class_.name), *callers(class_.name))] if heirs and callers else []
-    texts = [there.shared(_Text) for there in around]
-    return not any(one.words[word] or one.takes_all_parts for one in texts)
+    below = [there.shared(_Text) for there, _ in heirs(class_.name)] if heirs else []
+    makers = [there.shared(_Text) for there, _ in callers(class_.name)] if callers else []
+    taken = any(one.takes_all_parts for one in below) or any(one.takes_parts_of_another for one in makers)
+    return not (taken or any(one.words[word] for one in (*below, *makers)))
