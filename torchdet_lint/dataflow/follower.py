@@ -163,8 +163,10 @@ class Follower(Calling):
         elif kind == "local":
             yield from self.handed(node, call, arg, names)
         elif word in self.words["grows"] and isinstance(call.func, cst.Attribute):
-            grown = self.grown(call.func.value, call) if word.startswith("ext") else iter((Use(node, "stored"),))
-            yield from self.iterated(node, grown)
+            if word.startswith("ext"):
+                yield from self.iterated(node, self.grown(call.func.value, call))
+            else:
+                yield from self._put_in(call.func.value, call)
         elif kind == "called":
             yield from self.handed(node, call, arg, names)
         else:
@@ -307,6 +309,10 @@ class Follower(Calling):
         joins = word == "sum" and len(call.args) == 2 and isinstance(call.args[1].value, cst.List)
         if joins or word == "from_iterable" or (word == "chain" and arg.star):
             return self._inside(call)
+        loop = self.module.parent(call)
+        if word == "enumerate" and isinstance(loop, (cst.For, cst.CompFor)) and isinstance(loop.target, cst.Tuple):
+            root = loop.body if isinstance(loop, cst.For) else self._comprehension_of(loop)
+            return self._each(loop.target.elements[-1].value, root)
         if kind not in _OUTER:
             return None
         if kind == "drawn" and word == "choice":
@@ -334,6 +340,13 @@ class Follower(Calling):
         self.trail.nested -= 1
         yield from self.of(node)
         self.trail.nested += 1
+
+    def _put_in(self, target: cst.BaseExpression, call: cst.Call) -> Iterator[Use]:
+        """What is done with what `call` makes one of several in the list `target`."""
+        self.trail.nested += 1
+        uses = list(self.grown(target, call))
+        self.trail.nested -= 1
+        yield from uses
 
     def _only_shown(self, counted: cst.Call) -> cst.For | None:
         """The loop over `enumerate(…)`, or over a progress bar of it, whose number does nothing but be shown."""
@@ -511,12 +524,16 @@ class Follower(Calling):
         one = value is not None and isinstance(value.node, cst.Call) and bare(value.node.func) == "tuple"
         yield Use(node, "keyed" if one else "gathered")
 
-    def _comprehension_part(self, node: Any, part: cst.CompFor) -> Iterator[Use]:
+    def _comprehension_of(self, part: cst.CompFor) -> cst.CSTNode:
         comprehension: cst.CSTNode = part
         while isinstance(comprehension, cst.CompFor):
             above = self.module.parent(comprehension)
             assert above is not None
             comprehension = above
+        return comprehension
+
+    def _comprehension_part(self, node: Any, part: cst.CompFor) -> Iterator[Use]:
+        comprehension = self._comprehension_of(part)
         if self.trail.nested:
             yield from self._each(part.target, comprehension)
         elif isinstance(comprehension, cst.SetComp):
