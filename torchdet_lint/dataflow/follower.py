@@ -163,10 +163,7 @@ class Follower(Calling):
         elif kind == "local":
             yield from self.handed(node, call, arg, names)
         elif word in self.words["grows"] and isinstance(call.func, cst.Attribute):
-            if word.startswith("ext"):
-                yield from self.iterated(node, self.grown(call.func.value, call))
-            else:
-                yield from self._put_in(call.func.value, call)
+            yield from self._put_in(node, call.func.value, call)
         elif kind == "called":
             yield from self.handed(node, call, arg, names)
         else:
@@ -341,8 +338,11 @@ class Follower(Calling):
         yield from self.of(node)
         self.trail.nested += 1
 
-    def _put_in(self, target: cst.BaseExpression, call: cst.Call) -> Iterator[Use]:
-        """What is done with what `call` makes one of several in the list `target`."""
+    def _put_in(self, node: cst.BaseExpression, target: cst.BaseExpression, call: cst.Call) -> Iterator[Use]:
+        """What is done with `node`, which `call` makes one of several in the list `target`, or all of it."""
+        if last_word(call.func).startswith("ext"):
+            yield from self.iterated(node, self.grown(target, call))
+            return
         self.trail.nested += 1
         uses = list(self.grown(target, call))
         self.trail.nested -= 1
@@ -435,7 +435,7 @@ class Follower(Calling):
         yield from self.of(parent)
         self.trail.nested -= 1
 
-    def _each(self, target: cst.BaseAssignTargetExpression, root: cst.CSTNode) -> Iterator[Use]:
+    def _each(self, target: cst.BaseExpression, root: cst.CSTNode) -> Iterator[Use]:
         """What is done under `root` with every one of many such values, which goes by the name `target` there."""
         self.trail.nested -= 1
         for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
