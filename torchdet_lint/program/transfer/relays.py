@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import Referent
+from torchdet_lint.program.effects import TOKEN, Referent
 from torchdet_lint.program.transfer.passing import bound_arguments
 
 if TYPE_CHECKING:
@@ -29,7 +29,10 @@ def relayed(
     """The functions, methods and constructors that the call `event` in `caller` may be of, and the functions,
     classes and objects that it gives them for parameters: `self._make_layer(block, 64)`."""
     for name in event.names:
-        for target in lookup.evaluate(name, caller.file, caller.owner, caller.name):
+        first, *rest = (TOKEN.findall(name[1:]) if name.startswith("$") else ()) or ("",)
+        # A method of one parameter may be given another: `model.fit(data)`.
+        targets = lookup.follow(bound[first], rest) if rest and first in bound else ()
+        for target in targets or lookup.evaluate(name, caller.file, caller.owner, caller.name):
             for function in _functions(lookup, target):
                 body = lookup.files.summary(function.file).body(function.name)
                 given = bound_arguments(function, body, event) if body is not None else {}

@@ -553,6 +553,7 @@ class Transfer(Recorder):
                 self.add("flag", channel="accelerated")
         for argument in handed(runner, event):
             named = [(referent, name) for name in argument.names for referent in self.stands_for(name)]
+            self.asks += [name for one, name in named if one.kind == "unknown" and name.startswith("$self.")]
             referents = [referent for referent, _ in named]
             for (referent, name), _ in zip(named, self.one_of(referents), strict=True):
                 # Of several functions one runs: a command.
