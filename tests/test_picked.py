@@ -1730,6 +1730,59 @@ def test_a_generator_is_a_copy_unless_the_worker_makes_it(project, made, severit
     assert severity_of_the_loader(folder) == severity
 
 
+BY_KEY = """
+import sys
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+class Images(Dataset):
+    def __init__(self, rows, transform):
+        self.rows = rows
+        self.transform = transform
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, i):
+        return self.transform(self.rows[i])
+
+def run(rows, kind="train"):
+    prep = TABLE
+    FIRST = transforms.Compose([transforms.RandomCrop(3), transforms.ToTensor()])
+    prep["test"] = transforms.Compose([transforms.ToTensor()])
+    sets = {}
+    sets["train"] = Images(rows, prep["train"])
+    sets["test"] = Images(rows, prep["test"])
+    return DataLoader(sets["WHICH"], num_workers=4)
+
+print(list(run(sys.argv)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("table", "first", "which", "severity"),
+    [
+        ("{}", 'prep["train"]', "test", "note"),
+        ("{}", 'prep["train"]', "train", "error"),
+        ("dict()", 'prep["train"]', "test", "note"),
+        ('{"train": transforms.RandomCrop(2)}', 'prep["more"]', "test", "note"),
+        ('{"test": transforms.RandomCrop(2)}', 'prep["train"]', "test", "error"),
+        # Nobody knows at which key this stands.
+        ("{}", "prep[kind]", "test", "error"),
+        ("{}", 'prep["train"] = prep["test"]', "test", "error"),
+    ],
+)
+def test_of_a_dictionary_that_is_filled_one_by_one_the_entry_of_the_key_is_meant(
+    project, table, first, which, severity
+):
+    folder = project(
+        main_DOT_py=BY_KEY.replace("TABLE", table).replace("FIRST", first).replace("WHICH", which),
+    )
+    assert severity_of_the_loader(folder) == severity
+
+
 SEEDED_ABOVE = """
 import random
 import torch

@@ -52,6 +52,8 @@ class Bindings:
         self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._comprehended: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        # The keys at which something is put into a dictionary, by what is put there.
+        self._keys: dict[int, ast.expr] = {}
         self._rebound: dict[ast.AST, frozenset[str]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, _Definition]] = {}
@@ -168,7 +170,12 @@ class Bindings:
         if local is not None and name.id in self._bound_in(local):
             root = local
         if root not in self._added:
-            pairs = (pair for statement in statements(root.body) for pair in added(statement))
+            lines = list(statements(root.body))
+            for line in lines:
+                target = line.targets[0] if isinstance(line, ast.Assign) and len(line.targets) == 1 else None
+                if isinstance(line, ast.Assign) and isinstance(target, ast.Subscript):
+                    self._keys[id(line.value)] = target.slice
+            pairs = (pair for statement in lines for pair in added(statement))
             self._added[root] = _grouped((to.id, value) for to, value in pairs if isinstance(to, ast.Name))
         for value in self.living(self._added[root].get(name.id, ()), scope):
             yield value, scope
@@ -364,19 +371,21 @@ class Bindings:
             yield from ((branch, scope) for branch in branches(node))
 
     def entries(self, node: ast.Subscript, scope: Scope) -> list[Bound]:
-        """What `node` may be of a dictionary that is written down and stays so: the entry of its key, where that is
-        written down too."""
+        """What `node` may be of a dictionary that is written down, or filled one by one: the entry of its key, where
+        all keys are written down."""
         table = node.value
-        if not isinstance(table, (ast.Name, ast.Attribute)) or any(True for _ in self.put_into(table, scope)):
+        if not isinstance(table, (ast.Name, ast.Attribute)):
             return []
-        tables = [(one, inner) for one, inner in self.behind(table, scope) if isinstance(one, ast.Dict)]
-        found = [
+        behind = list(self.behind(table, scope))
+        tables = [(one, inner) for one, inner in behind if isinstance(one, ast.Dict)]
+        found: list[tuple[ast.expr | None, Bound]] = [
             (key, (value, inner)) for one, inner in tables for key, value in zip(one.keys, one.values, strict=True)
         ]
-        told = isinstance(node.slice, ast.Constant) and all(isinstance(key, ast.Constant) for key, _ in found)
-        if told and len(tables) == 1:
-            return [one for key, one in found if ast.dump(key or node) == ast.dump(node.slice)]
-        return [one for _, one in found]
+        put = [(self._keys.get(id(value)), (value, inner)) for value, inner in self.put_into(table, scope)]
+        written = all(isinstance(key, ast.Constant) for key, _ in (*found, *put))
+        if isinstance(node.slice, ast.Constant) and written and (len(behind) if put else len(tables)) == 1:
+            return [one for key, one in (*found, *put) if ast.dump(key or node) == ast.dump(node.slice)]
+        return [one for _, one in found] if not put else []
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,
