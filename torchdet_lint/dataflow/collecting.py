@@ -11,6 +11,7 @@ from torchdet_lint.dataflow.loops import (
     Dealing,
     Rounds,
     counted,
+    fills_further,
     is_first_fitting,
     is_length,
     opened_outside,
@@ -87,6 +88,8 @@ class Collecting(Trace):
         if self._is_summed(node, loop, target):
             yield Use(node, "summed")
         if isinstance(grown, cst.Subscript) and not bound.isdisjoint(names_in(grown)):
+            if bound.isdisjoint(names_in(grown.value)) and fills_further(grown, loop):
+                yield Use(node, "gathered")
             yield from self._written_out(grown.value, loop)
         if isinstance(grown, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(grown)):
             yield from self._grown_in_loop(grown, loop)

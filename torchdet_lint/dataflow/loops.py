@@ -289,6 +289,24 @@ def takes_in(value: cst.BaseExpression, name: str) -> bool:
     return False
 
 
+def fills_further(part: cst.Subscript, loop: cst.For | cst.While) -> bool:
+    """Whether each round of `loop` writes `part`, `table[start:end]`, where the one before it stopped: `start` moves
+    on, or is how long the table is by then."""
+    index = part.slice[0].slice
+    start = bare(index.lower) if isinstance(index, cst.Slice) and index.lower is not None else ""
+    end = bare(index.upper) if isinstance(index, cst.Slice) and index.upper is not None else ""
+    table = set(names_in(part.value))
+    for node in nodes(loop.body) if start else ():
+        if isinstance(node, cst.AugAssign) and bare(node.target) == start:
+            return isinstance(node.operator, cst.AddAssign)
+        if isinstance(node, cst.Assign) and bare(node.targets[0].target) == start:
+            value = node.value
+            length = isinstance(value, cst.Call) and bare(value.func) == "len"
+            shape = isinstance(value, cst.Subscript) and last_word(value.value) == "shape"
+            return bare(value) == (end or start) or ((length or shape) and not table.isdisjoint(names_in(value)))
+    return False
+
+
 def is_first_fitting(
     module: Module, node: cst.Return | cst.Assign, loop: cst.For | cst.While, target: cst.BaseExpression
 ) -> bool:
