@@ -269,6 +269,7 @@ class Data(Dataset):
         (DECODED.format(package="pyspng"), "Data(rows)", "note"),
         (DECODED.format(package="sortedcontainers"), "Data(rows)", "note"),
         (DECODED.format(package="xxhash"), "Data(rows)", "note"),
+        (DECODED.format(package="blobfile"), "Data(rows)", "note"),
         (DECODED.format(package="unheard_of"), "Data(rows)", "warning"),
         ("from torch_geometric.datasets import ZINC", "ZINC('zinc')", "note"),
         ("from ogb.graphproppred import PygGraphPropPredDataset as Data", "Data('ogbg-molhiv')", "note"),
