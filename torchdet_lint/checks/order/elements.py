@@ -188,11 +188,19 @@ def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, b
     """What the elements are of what a name stands for: a value, one element of a loop, what callers pass."""
     value = module.followed(node, module.scope_of(node), module.order_of(node))
     if value is not None and value.node is not node and not _is_empty(value.node):
-        return collection_kind(module, value.node, depth, by_name=by_name)
+        kind = collection_kind(module, value.node, depth, by_name=by_name)
+        return kind if kind != "unknown" else _beside(module, node)
     if (filled := module.shared(_Variables).filled(node)) != "unknown" or not isinstance(node, cst.Name):
         return filled
     held = _variable(module, node, (EACH,))
-    return held if held != "unknown" else _passed(module, node, depth)
+    held = held if held != "unknown" else _passed(module, node, depth)
+    return held if held != "unknown" else _beside(module, node)
+
+
+def _beside(module: Module, node: cst.Name | cst.Attribute) -> str:
+    """What the elements of the list `node`, of which nothing is known, are by those that are added to it."""
+    kinds = _put_in(module, node) - {"unknown"}
+    return kinds.pop() if len(kinds) == 1 and kinds <= {"number", "text"} else "unknown"
 
 
 def _holds_slices(module: Module, node: cst.BaseExpression) -> bool:
