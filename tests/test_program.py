@@ -440,8 +440,8 @@ def test_a_task_of_a_pool_is_seeded_only_with_a_number_of_its_own(project, takes
         (
             "torch_geometric.nn.GCNConv(4, 4)",
             {"torch": (1, 12)},
-            "warning",
-            "`torch.use_deterministic_algorithms(True)`",
+            "error",
+            "(True)`; `torch_geometric.nn.GCNConv` (line 10) raises in that mode",
         ),
         ("torch_geometric.nn.SAGEConv(4, 4, 'max')", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("torch_geometric.nn.EdgeConv(nn.ReLU(), 'add')", {}, "error", "without it: 1 × EdgeConv"),

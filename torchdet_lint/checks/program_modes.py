@@ -36,15 +36,16 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     if entry.has("mode") or entry.has("relaxed") or (entry.has("host") and not entry.has("accelerated")):
         return
     here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
-    places = _everywhere(entry)
+    places = _everywhere(entry, "switchable")
+    failing = _everywhere(entry, "errors")
     reported = entry.reached_ops()
-    raising = sorted({ref for ops in reported for ref in ops.raising})
+    raising = sorted({ref for ops in reported for ref in ops.raising} | set(failing))
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
     details["trains"] = "trains" if entry.has("on_cuda") else "may train"
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
     stories = [Story(ref, f"`{ref.shown}` raises in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.shown}` is deterministic only in that mode") for ref in places]
-    varies = bool(places) or any(ops.varies for ops in reported)
+    varies = bool(places or failing) or any(ops.varies for ops in reported)
     elsewhere = any(ops.told and not ops.raising for ops in reported)
     yield Fault(
         here,
@@ -66,11 +67,11 @@ def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
     return f"; {listed} {'raises' if len(ops) == 1 else 'raise'} in that mode"
 
 
-def _everywhere(entry: Entry) -> list[Ref]:
-    """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
-    many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse adjacency is
-    made. What is made only where gradients are off is there to
-    score, and does not count unless all is made so; nor does what is made for its weights alone."""
+def _everywhere(entry: Entry, status: str) -> list[Ref]:
+    """The ops of that `status` that the entry point reaches which vary on the configured devices without the mode, and
+    which are too many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse
+    adjacency is made. What is made only where gradients are off is there to score, and does not count unless all is
+    made so; nor does what is made for its weights alone."""
     places: set[Ref] = set()
     by_segments, messages = entry.has("segments"), entry.project.facts.messages
     for graded in (True, False):
@@ -82,16 +83,17 @@ def _everywhere(entry: Entry) -> list[Ref]:
             and not (graded and step.ungraded)
             and not step.unapplied
             and not (by_segments and step.ref.what in messages)
-            and _varies(entry, step.ref.what)
+            and _varies(entry, step.ref.what, status)
         }
     return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())
 
 
-def _varies(entry: Entry, name: str) -> bool:
-    """Whether an op of that name takes another kernel in deterministic mode, on the configured devices. A convolution
-    takes it too where `cudnn.deterministic` is on, which nothing else reads."""
+def _varies(entry: Entry, name: str, status: str) -> bool:
+    """Whether an op of that name has that `status` in the target release on the configured devices: in deterministic
+    mode it takes another kernel, or raises. A convolution takes that kernel too where `cudnn.deterministic` is on, that
+    nothing else reads."""
     return any(
-        status_at(op, entry.target.torch) == "switchable"
+        status_at(op, entry.target.torch) == status
         and not set(entry.target.devices).isdisjoint(op.devices)
         and not (op.op.startswith(_CONVOLUTIONS) and entry.has("cudnn"))
         for op, _ in entry.project.facts.everywhere.get(name, entry.project.facts.everywhere[_CONVOLUTION])
