@@ -189,18 +189,43 @@ def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, b
     value = module.followed(node, module.scope_of(node), module.order_of(node))
     if value is not None and value.node is not node and not _is_empty(value.node):
         kind = collection_kind(module, value.node, depth, by_name=by_name)
-        return kind if kind != "unknown" else _beside(module, node)
+        return kind if kind != "unknown" else module.shared(_Added).kind(node)
     if (filled := module.shared(_Variables).filled(node)) != "unknown" or not isinstance(node, cst.Name):
         return filled
     held = _variable(module, node, (EACH,))
     held = held if held != "unknown" else _passed(module, node, depth)
-    return held if held != "unknown" else _beside(module, node)
+    return held if held != "unknown" else module.shared(_Added).kind(node)
 
 
-def _beside(module: Module, node: cst.Name | cst.Attribute) -> str:
-    """What the elements of the list `node`, of which nothing is known, are by those that are added to it."""
-    kinds = _put_in(module, node) - {"unknown"}
-    return kinds.pop() if len(kinds) == 1 and kinds <= {"number", "text"} else "unknown"
+class _Added:
+    """What is added to the lists of one file, of which nothing else is known: looked at once for each."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._kinds: dict[tuple[int, str], str] = {}
+        self._slices: dict[tuple[int, str], bool] = {}
+
+    def kind(self, node: cst.Name | cst.Attribute) -> str:
+        """What the elements of `node` are, by those that are added."""
+        key = self._key(node)
+        if key not in self._kinds:
+            self._kinds[key] = "unknown"  # where the answer depends on itself
+            kinds = _put_in(self.module, node) - {"unknown"}
+            self._kinds[key] = kinds.pop() if len(kinds) == 1 and kinds <= {"number", "text"} else "unknown"
+        return self._kinds[key]
+
+    def slices(self, node: cst.BaseExpression) -> bool:
+        """Whether a slice is appended to `node`."""
+        key = self._key(node)
+        if key not in self._slices:
+            calls = self.module.shared(Fillings).of(node, ("append",))
+            self._slices[key] = any(_is_slice(arg.value) for call in calls for arg in call.node.args)
+        return self._slices[key]
+
+    def _key(self, node: cst.BaseExpression) -> tuple[int, str]:
+        if isinstance(node, cst.Name):
+            return id(self.module.scope_of(node).home(node.value)), node.value
+        return 0, bare(node)
 
 
 def _holds_slices(module: Module, node: cst.BaseExpression) -> bool:
@@ -209,9 +234,7 @@ def _holds_slices(module: Module, node: cst.BaseExpression) -> bool:
     made = value.node if value is not None else None
     if isinstance(made, (cst.GeneratorExp, cst.ListComp, cst.SetComp)) and _is_slice(made.elt):
         return True
-    return f"{last_word(node)}.append(" in module.text and any(
-        _is_slice(arg.value) for call in module.shared(Fillings).of(node, ("append",)) for arg in call.node.args
-    )
+    return module.shared(_Added).slices(node)
 
 
 def _is_slice(node: cst.BaseExpression) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 ONE = ("add", "append", "appendleft", "insert")
 MANY = ("extend", "extendleft", "update")
 _METHODS = frozenset((*ONE, *MANY))
+_PUTS_IN = lazy(rf"(\w+)\.(?:{'|'.join((*ONE, *MANY))})\(")
 
 
 class Fillings:
@@ -26,11 +28,15 @@ class Fillings:
         self.module = module
         self._seen = 0
         self._calls: dict[tuple[str, str], list[Call]] = {}
+        # What something is put into, by its last name: most names need no look at the text for theirs alone.
+        self._words = frozenset(_PUTS_IN.findall(module.text))
 
     def of(self, target: cst.BaseExpression, methods: tuple[str, ...]) -> list[Call]:
         """The calls of `methods` on `target`: a local name of the same scope, or an attribute that is written the
         same."""
         word, name = last_word(target), bare(target)
+        if word and word not in self._words:
+            return []
         self.module.load_where(_holding(tuple(f"{word}.{method}(" for method in methods)), word)
         calls = self.module.calls
         for call in calls[self._seen :]:
