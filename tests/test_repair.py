@@ -292,7 +292,7 @@ INSTALLED = "import os\n\nif 'COLAB' in os.environ:\n    !pip install torch\n"
         ),
         pytest.param(
             ("# Import torch\nimport torch\n", "def f():\n    import random\n    return random.random()\n", "f()\n"),
-            {0: ["import random as python_random\n\n# Import torch\nimport torch\n"]}, id="a heading",
+            {0: ["import random\n\n# Import torch\nimport torch\n"]}, id="a heading",
         ),
         pytest.param(
             ("import os\n", "%pip install numpy\n", "import pandas\n", "pandas.DataFrame(x).sample(2)\n"),

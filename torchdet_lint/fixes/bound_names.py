@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
+
+from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.prefilter.skeleton import imported
+from torchdet_lint.prefilter.syntax import walk
 
 if TYPE_CHECKING:
     import re
@@ -11,6 +16,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
+
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
 
 
 class BoundNames:
@@ -57,6 +64,20 @@ class BoundNames:
             ]
         return self._inside[id(scope)]
 
+    def only_inside(self, name: str) -> bool:
+        """Whether nothing but functions binds `name` in the file, and these by importing the module of that name, which
+        the top level may import as well."""
+        tree = self.module.shared(CallChain).tree
+        if tree is None or name in self.module.scope.bindings:
+            return False
+        imports: set[str] = set()
+        for node in walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                imports.update(target for bound, target in imported(node) if bound == name)
+            elif name in _bound_by(node):
+                return False
+        return imports == {name}
+
     def worker_functions(self, named: re.Pattern[str]) -> list[str]:
         """The functions of the file whose names are `named`, that seed what they run in and ask for one argument."""
         if self._worker_functions is None:
@@ -88,3 +109,14 @@ def required_parameters(parameters: cst.Parameters) -> int:
     """How many arguments a function must be given."""
     everything = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
     return sum(parameter.default is None for parameter in everything)
+
+
+def _bound_by(node: ast.AST) -> list[str]:
+    """The names that `node` itself, which is no import, binds."""
+    if isinstance(node, (ast.Global, ast.Nonlocal)):
+        return node.names
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    return [getattr(node, "name", "")] if isinstance(node, _NAMED) else []

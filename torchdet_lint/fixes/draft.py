@@ -94,7 +94,8 @@ class Draft:
         root = module.partition(".")[0]
         self.needs_unconditional(root)
         for alias in (_USUAL_ALIAS.get(module, root), root):
-            if self.layout.free(alias) or self._only_names(alias, module, node) or self._by_star(alias, module, node):
+            known = self._only_names(alias, module, node) or self._by_star(alias, module, node)
+            if self.layout.free(alias) or known or (alias == root and self.layout.names.only_inside(root)):
                 self._import(f"import {module}" if alias == root else f"import {module} as {alias}", above)
                 return alias if alias != root else module
         alias = f"{'python' if module == 'random' else 'the'}_{root}"

@@ -167,10 +167,12 @@ class Imports:
         return self.module.code(top.node.body[0])
 
     def _spaced_import(self, row: int, statement: str) -> Edit:
-        """An import in a file that has none: a blank line on either side."""
+        """An import in a file that has none: a blank line on either side, two above a function or a class."""
         lines = self.layout.lines
         above = "\n" if 0 < row <= len(lines) and lines[row - 1].strip() else ""
         below = "\n" if row < len(lines) and lines[row].strip() and not self._is_import_row(row + 1) else ""
+        top = self.layout.top_row(row + 1) if below and not self.module.source.cells else None
+        below *= 2 if top is not None and top.kind == "definition" else 1
         if above and self._is_import_row(row):
             above = ""
         return self.editor.lines_after(row, f"{above}{statement}\n{below}")
