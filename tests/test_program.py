@@ -378,6 +378,7 @@ SPARSE = "\n    graph = torch_geometric.transforms.ToSparseTensor()(torch.load('
         ("Process(target=work)", "np.random.rand()", True),
         ("Process(target=work)", "torch.rand(1)", True),
         ("torch.multiprocessing.spawn(work, nprocs=2)", "torch.rand(1)", False),
+        ("torch.multiprocessing.Pool(2).map(work, [1])", "np.random.rand()", False),
         ("work()", "random.random()", True),
     ],
 )

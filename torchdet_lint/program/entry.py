@@ -268,7 +268,8 @@ class Entry(NamedTuple):
 
     def seed_reaches(self, library: str) -> bool:
         """Whether a seed of `library` in the program itself reaches a draw: a new process takes no state with it that
-        is spawned, and none of `random` in any case. What a process runs first belongs to it."""
+        is spawned, and none of `random` in any case; and of a pool, timing decides which process draws for which task.
+        What a process runs first belongs to it."""
         seen = {self.node}
         queue = [self.node]
         while queue:
@@ -277,7 +278,8 @@ class Entry(NamedTuple):
                     if step.kind in ("draw", "borrow") and (step.kind == "borrow" or step.channel in CHANNELS[library]):
                         return True
                 elif step.node not in seen and not (
-                    step.kind == "process" and (library == "python" or not self.takes_state(step))
+                    step.kind == "process"
+                    and (library == "python" or step.channel == "pool" or not self.takes_state(step))
                 ):
                     seen.add(step.node)
                     queue.append(step.node)
