@@ -630,3 +630,29 @@ def test_a_function_that_seeds_with_the_number_is_called():
     )
     assert run("--select", "TDL102", "--seed", "7", "--fix", ".") == 0
     assert Path("a.py").read_text().endswith("\n    set_seed(7)\n    print(np.random.rand())\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        ('["import torch\\nimport os"]', '["import torch\\nimport os\\n\\ntorch.manual_seed(0);"]'),
+        (
+            '[\n    "import torch"\n   ]',
+            '[\n    "import torch\\n",\n    "\\n",\n    "torch.manual_seed(0);"\n   ]',
+        ),
+        (
+            '[\n     "import torch\\n",\n     "import os"\n   ]',
+            '[\n     "import torch\\n",\n     "import os\\n",\n     "\\n",\n     "torch.manual_seed(0);"\n   ]',
+        ),
+        ('["import torch"]', '["import torch\\n", "\\n", "torch.manual_seed(0);"]'),
+        ('"import torch"', '"import torch\\n\\ntorch.manual_seed(0);"'),
+    ],
+)
+def test_a_cell_keeps_its_spelling(source, written):
+    """A text for each line, as Jupyter writes them, all lines in one, as sphinx-gallery does, and the indentation."""
+    cell = '{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": null, "source": SOURCE}'
+    second = cell.replace("SOURCE", '"print(torch.rand(3))"')
+    whole = f'{{"cells": [{cell}, {second}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}\n'
+    Path("a.ipynb").write_text(whole.replace("SOURCE", source))
+    assert run("--select", "TDL101", "--fix", "a.ipynb") == 0
+    assert Path("a.ipynb").read_text() == whole.replace("SOURCE", written)

@@ -157,6 +157,9 @@ def rewritten(literal: str, old: str, new: str) -> str:
     gaps = [literal[one[1] : other[0]] for one, other in itertools.pairwise(places)]
     opening, closing = (literal[: places[0][0]], literal[places[-1][1] :]) if places else ("[\n    ", "\n   ]")
     before, after = [json.loads(line) for line in spelled], split_lines(new)
+    if len(before) == 1 and len(split_lines(before[0])) > 1:
+        return opening + spell(new) + closing  # as sphinx-gallery writes them: all lines in one text
+    gap = gaps[0] if gaps else f",{opening.rpartition('[')[2] or ' '}"
     lines: list[tuple[int, str]] = []
     for tag, first, last, start, end in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -166,5 +169,5 @@ def rewritten(literal: str, old: str, new: str) -> str:
             lines += [(first + index if kept else -1, spell(line)) for index, line in enumerate(after[start:end])]
     text = lines[0][1] if lines else ""
     for (one, _), (other, line) in itertools.pairwise(lines):
-        text += (gaps[one] if 0 <= one == other - 1 else gaps[0] if gaps else ",\n    ") + line
+        text += (gaps[one] if 0 <= one == other - 1 else gap) + line
     return opening + text + closing
