@@ -68,16 +68,16 @@ class Elsewhere:
         chains = module.shared(CallChain)
         calls = (call for body in _bodies(chains, name, later=later) for call in walk(body))
         return any(self._is_seed(module, call, depth - 1) for call in calls if isinstance(call, ast.Call)) or any(
-            self._named(module, base, later=later, depth=depth - 1) for base in _bases(chains, name)
+            self._seeds_named(module, base, later=later, depth=depth - 1) for base in _bases(chains, name)
         )
 
     def _is_seed(self, module: Module, call: ast.Call, depth: int) -> bool:
         name = module.shared(CallChain).name_of(call.func)
         if name in self._rows or self.conventions.seeds.fullmatch(name.rpartition(".")[2]):
             return True
-        return any(self._named(module, name, later=later, depth=depth) for later in (False, True))
+        return any(self._seeds_named(module, name, later=later, depth=depth) for later in (False, True))
 
-    def _named(self, module: Module, name: str, *, later: bool, depth: int) -> bool:
+    def _seeds_named(self, module: Module, name: str, *, later: bool, depth: int) -> bool:
         inside = self._seeds if "." in name else self._seeds_in
         return depth > 0 and inside(module, name, later=later, depth=depth)
 
