@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.dataflow.seeding.call_chain import CallChain
-from torchdet_lint.prefilter.skeleton import imported
+from torchdet_lint.prefilter.skeleton import SyntaxFault, imported, parsed
 from torchdet_lint.prefilter.syntax import walk
 
 if TYPE_CHECKING:
@@ -67,8 +66,11 @@ class BoundNames:
     def only_inside(self, name: str) -> bool:
         """Whether nothing but functions binds `name` in the file, and these by importing the module of that name, which
         the top level may import as well."""
-        tree = self.module.shared(CallChain).tree
-        if tree is None or name in self.module.scope.bindings:
+        if name in self.module.scope.bindings:
+            return False
+        try:
+            tree = parsed(self.module.text)
+        except SyntaxFault:
             return False
         imports: set[str] = set()
         for node in walk(tree):
