@@ -10,7 +10,6 @@ from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import (
     Dealing,
     Rounds,
-    counted,
     fills_further,
     is_first_fitting,
     is_length,
@@ -88,7 +87,7 @@ class Collecting(Trace):
         if self._is_summed(node, loop, target):
             yield Use(node, "summed")
         if isinstance(grown, cst.Subscript) and not bound.isdisjoint(names_in(grown)):
-            if bound.isdisjoint(names_in(grown.value)) and fills_further(grown, loop):
+            if bound.isdisjoint(names_in(grown.value)) and fills_further(self.module, grown, loop):
                 yield Use(node, "gathered")
             yield from self._written_out(grown.value, loop)
         if isinstance(grown, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(grown)):
@@ -355,7 +354,7 @@ class Collecting(Trace):
         if not isinstance(target, cst.Subscript):
             return
         value = node.value
-        counter = isinstance(value, cst.Name) and counted(loop, value.value)
+        counter = isinstance(value, cst.Name) and value.value in self.module.shared(Rounds).counters(loop.body)
         if counter or is_length(value, target.value):
             yield Use(node, "numbered")
 

@@ -43,6 +43,8 @@ class Rounds:
         self.module = module
         self._bound: dict[int, frozenset[str]] = {}
         self._cleared: dict[int, dict[str, list[cst.CSTNode]]] = {}
+        self._changes: dict[int, dict[str, cst.Assign | cst.AugAssign]] = {}
+        self._counters: dict[int, frozenset[str]] = {}
         self._anew: dict[tuple[int, str], bool] = {}
 
     def bound(self, body: cst.CSTNode) -> frozenset[str]:
@@ -60,6 +62,28 @@ class Rounds:
                 if isinstance(taken, cst.Attribute) and taken.attr.value == "clear":
                     found.setdefault(bare(taken.value), []).append(node)
         return self._cleared[id(body)]
+
+    def changes(self, body: cst.CSTNode) -> Mapping[str, cst.Assign | cst.AugAssign]:
+        """What is assigned in one `body`, as it is written, and the first statement that does so."""
+        if id(body) not in self._changes:
+            found = self._changes[id(body)] = {}
+            for node in nodes(body):
+                if isinstance(node, (cst.Assign, cst.AugAssign)):
+                    target = node.target if isinstance(node, cst.AugAssign) else node.targets[0].target
+                    found.setdefault(bare(target), node)
+        return self._changes[id(body)]
+
+    def counters(self, body: cst.CSTNode) -> frozenset[str]:
+        """The names with which one `body` counts."""
+        if id(body) not in self._counters:
+            self._counters[id(body)] = frozenset(
+                node.target.value
+                for node in nodes(body)
+                if isinstance(node, cst.AugAssign)
+                and isinstance(node.target, cst.Name)
+                and isinstance(node.value, cst.Integer)
+            )
+        return self._counters[id(body)]
 
     def starts_anew(self, loop: cst.For | cst.While, name: str) -> bool:
         """Whether `name`, a list from before `loop`, is emptied in some of its rounds and grows on in the others."""
@@ -145,17 +169,6 @@ def counts(node: cst.BaseExpression) -> bool:
 def is_length(node: cst.BaseExpression, owner: cst.BaseExpression) -> bool:
     """Whether `node` is `len(owner)`."""
     return isinstance(node, cst.Call) and bare(node) == f"len({bare(owner)})"
-
-
-def counted(loop: cst.For | cst.While, name: str) -> bool:
-    """Whether the body of `loop` counts with `name`."""
-    return any(
-        isinstance(node, cst.AugAssign)
-        and isinstance(node.target, cst.Name)
-        and node.target.value == name
-        and isinstance(node.value, cst.Integer)
-        for node in nodes(loop.body)
-    )
 
 
 def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
@@ -289,22 +302,22 @@ def takes_in(value: cst.BaseExpression, name: str) -> bool:
     return False
 
 
-def fills_further(part: cst.Subscript, loop: cst.For | cst.While) -> bool:
+def fills_further(module: Module, part: cst.Subscript, loop: cst.For | cst.While) -> bool:
     """Whether each round of `loop` writes `part`, `table[start:end]`, where the one before it stopped: `start` moves
     on, or is how long the table is by then."""
     index = part.slice[0].slice
-    start = bare(index.lower) if isinstance(index, cst.Slice) and index.lower is not None else ""
-    end = bare(index.upper) if isinstance(index, cst.Slice) and index.upper is not None else ""
-    table = set(names_in(part.value))
-    for node in nodes(loop.body) if start else ():
-        if isinstance(node, cst.AugAssign) and bare(node.target) == start:
-            return isinstance(node.operator, cst.AddAssign)
-        if isinstance(node, cst.Assign) and bare(node.targets[0].target) == start:
-            value = node.value
-            length = isinstance(value, cst.Call) and bare(value.func) == "len"
-            shape = isinstance(value, cst.Subscript) and last_word(value.value) == "shape"
-            return bare(value) == (end or start) or ((length or shape) and not table.isdisjoint(names_in(value)))
-    return False
+    if not isinstance(index, cst.Slice) or index.lower is None:
+        return False
+    start = bare(index.lower)
+    change = module.shared(Rounds).changes(loop.body).get(start)
+    if not isinstance(change, cst.Assign):
+        return change is not None and isinstance(change.operator, cst.AddAssign)
+    value = change.value
+    end = bare(index.upper) if index.upper is not None else start
+    measured = (isinstance(value, cst.Call) and bare(value.func) == "len") or (
+        isinstance(value, cst.Subscript) and last_word(value.value) == "shape"
+    )
+    return bare(value) == end or (measured and not set(names_in(part.value)).isdisjoint(names_in(value)))
 
 
 def is_first_fitting(

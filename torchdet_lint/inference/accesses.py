@@ -32,6 +32,7 @@ class Accesses:
         self.facts = module.library.facts.tensors
         self.attributes = attributes
         self.infer = infer
+        self._loads_states = _LOADS in module.text
         self._loaded: dict[cst.FunctionDef, frozenset[str]] = {}
 
     def attribute(self, node: cst.Attribute) -> AbstractValue:
@@ -108,8 +109,10 @@ class Accesses:
     def _becomes_state(self, node: cst.Subscript) -> bool:
         """Whether `node` is an entry of what its function loads into a model, by a name: whatever is worked out of such
         entries is copied without a gradient."""
+        if not self._loads_states or not isinstance(node.value, cst.Name):
+            return False
         function = self.module.enclosing_function(node)
-        if not isinstance(node.value, cst.Name) or function is None or _LOADS not in self.module.text:
+        if function is None:
             return False
         if function not in self._loaded:
             self._loaded[function] = frozenset(_LOADED.findall(self.module.code(function)))
