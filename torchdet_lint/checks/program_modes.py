@@ -36,8 +36,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     if entry.has("mode") or entry.has("relaxed") or (entry.has("host") and not entry.has("accelerated")):
         return
     here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
-    places = _everywhere(entry, "switchable")
-    failing = _everywhere(entry, "errors")
+    places, failing = _everywhere(entry)
     reported = entry.reached_ops()
     raising = sorted({ref for ops in reported for ref in ops.raising} | set(failing))
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
@@ -67,15 +66,15 @@ def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
     return f"; {listed} {'raises' if len(ops) == 1 else 'raise'} in that mode"
 
 
-def _everywhere(entry: Entry, status: str) -> list[Ref]:
-    """The ops of that `status` that the entry point reaches which vary on the configured devices without the mode, and
-    which are too many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse
-    adjacency is made. What is made only where gradients are off is there to score, and does not count unless all is
-    made so; nor does what is made for its weights alone."""
-    places: set[Ref] = set()
+def _everywhere(entry: Entry) -> tuple[list[Ref], list[Ref]]:
+    """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
+    many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse adjacency is
+    made. First those that take another kernel in the mode, then those that raise. What is made only where gradients are
+    off is there to score, and does not count unless all is made so; nor does what is made for its weights alone."""
+    found: dict[str, set[Ref]] = {"switchable": set(), "errors": set()}
     by_segments, messages = entry.has("segments"), entry.project.facts.messages
     for graded in (True, False):
-        places = places or {
+        made = {
             step.ref
             for node in entry.reached(graded=graded, applied=True)
             for step in entry.project.steps(node)
@@ -83,9 +82,14 @@ def _everywhere(entry: Entry, status: str) -> list[Ref]:
             and not (graded and step.ungraded)
             and not step.unapplied
             and not (by_segments and step.ref.what in messages)
-            and _varies(entry, step.ref.what, status)
         }
-    return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())
+        for status, places in found.items():
+            if not places:
+                places.update(ref for ref in made if _varies(entry, ref.what, status))
+    switchable, failing = (
+        sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values()) for places in found.values()
+    )
+    return switchable, failing
 
 
 def _varies(entry: Entry, name: str, status: str) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.inference.abstract_values import TENSOR, AbstractValue, joined
 from torchdet_lint.module import names
+from torchdet_lint.module.relations import LEAVING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
     from torchdet_lint.module.names import Binding, Scope
 
-_LEAVING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
 _TESTS = frozenset({"builtins.isinstance", "torch.is_tensor", "torch.overrides.is_tensor_like"})
 
 
@@ -227,7 +227,7 @@ def _leaves_or_binds(body: cst.BaseSuite, name: str) -> bool:
     """Whether the last statement of `body` leaves, or gives `name` another value."""
     last = body.body[-1] if body.body else None
     small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
-    if isinstance(small, _LEAVING):
+    if isinstance(small, LEAVING):
         return True
     if not isinstance(small, cst.Assign):
         return False

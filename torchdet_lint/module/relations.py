@@ -17,7 +17,8 @@ _STATEMENTS = frozenset({cst.SimpleStatementLine, *cst.BaseCompoundStatement.__s
 _BLOCKS = frozenset({cst.Module, cst.IndentedBlock, cst.SimpleStatementSuite})
 _DECIDING = frozenset({*_BLOCKS, cst.FunctionDef, cst.With, cst.If, cst.IfExp})
 _CHOICES = (cst.If, cst.IfExp)
-_LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+LEAVING = (cst.Return, cst.Raise, cst.Continue, cst.Break)
+"""The statements that never run on into the one below them."""
 
 
 class Relations:
@@ -235,10 +236,10 @@ def _leaves(statement: cst.CSTNode) -> bool:
         if isinstance(other, cst.Else):
             return _is_left(other.body)
         statement = other
-    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], _LEAVING)
+    return isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], LEAVING)
 
 
 def _is_left(block: cst.BaseSuite) -> bool:
     if isinstance(block, cst.SimpleStatementSuite):
-        return isinstance(block.body[-1], _LEAVING)
+        return isinstance(block.body[-1], LEAVING)
     return any(map(_leaves, block.body))

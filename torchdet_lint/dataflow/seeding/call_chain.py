@@ -40,8 +40,6 @@ class CallChain:
         self.functions: dict[str, list[Function]] = {}
         self.places: dict[tuple[int, int, int | None, int | None], ast.Call] = {}
         self.imported: dict[str, str] = {}
-        # The modules of which everything is imported.
-        self.stars: list[str] = []
         self.tree: ast.Module | None = None
         self._known_calls: dict[Function, list[ast.Call] | None] = {}
         try:
@@ -61,8 +59,6 @@ class CallChain:
                 self.functions.setdefault(node.name, []).append(node)
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imported.update(imported(node))
-                if (star := self.imported.pop("*", None)) is not None:
-                    self.stars.append(star)
             elif isinstance(node, ast.Call):
                 place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
                 self.places.setdefault(place, node)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from torchdet_lint.dataflow.neighbours import taken_whole
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.later_seeds import CONSTRUCTORS
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.source.modules import STANDARD
 
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
 _DEEP = 3
 _FILES = 24
 _SEEDS = "seed"
-_BUILTINS = frozenset(dir(builtins))
 
 
 class Elsewhere:
@@ -89,10 +91,9 @@ def _defined(module: Module, name: str) -> tuple[Module, str] | None:
         return None
     if dot:
         return module.neighbour(name)
-    chains = module.shared(CallChain)
-    if not chains.stars or name in _BUILTINS or _defines(chains, name):
+    if not module.scope.stars or name in BUILTINS or _defines(module.shared(CallChain), name):
         return None
-    everything = (module.neighbour(f"{star}.{name}") for star in chains.stars)
+    everything = map(module.neighbour, taken_whole(cst.Name(name), module))
     return next((found for found in everything if found is not None and found[0] is not module), None)
 
 

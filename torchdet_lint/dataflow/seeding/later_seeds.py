@@ -51,20 +51,20 @@ class LaterSeeds:
         class_ = self.chains.parents.get(function)
         method = isinstance(class_, ast.ClassDef)
         found: list[ast.expr] = []
-        uses = list(self.chains.uses.get(f".{function.name}" if method else function.name, ()))
         if isinstance(class_, ast.ClassDef) and function.name in CONSTRUCTORS:
-            uses += (one for one in self.chains.uses.get(class_.name, ()) if self._is_called(one))
-        for use in uses:
+            found += filter(None, map(self._call_of, self.chains.uses.get(class_.name, ())))
+        for use in self.chains.uses.get(f".{function.name}" if method else function.name, ()):
             around = self.chains.parents.get(use)
-            if isinstance(around, ast.Call) and around.func is use:
-                found.append(around)
+            if (call := self._call_of(use)) is not None:
+                found.append(call)
             elif not (isinstance(around, ast.keyword) and around.arg == _IN_WORKERS):
                 self.handed.add(function)
         return found
 
-    def _is_called(self, name: ast.expr) -> bool:
+    def _call_of(self, name: ast.expr) -> ast.Call | None:
+        """The call of what is read as `name`, if it is called."""
         call = self.chains.parents.get(name)
-        return isinstance(call, ast.Call) and call.func is name
+        return call if isinstance(call, ast.Call) and call.func is name else None
 
     def _function(self, node: ast.AST) -> Function | None:
         functions = (

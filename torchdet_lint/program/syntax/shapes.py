@@ -24,9 +24,9 @@ _INSTALLS = frozenset({"add_module", "register_module"})
 SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
 # Functions of which the result is a text, a size or a type.
 _SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "join"})
-# Functions with which a program says why it ends.
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 """The statements that never run on into the one below them."""
+# Functions with which a program says why it ends.
 _COMPLAINS = frozenset({"critical", "error", "exception", "fatal", "info", "print", "print_help", "warn", "warning"})
 # What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
 _STARTED = ("__main__", "__mp_main__")

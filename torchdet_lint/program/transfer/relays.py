@@ -29,9 +29,9 @@ def relayed(
     """The functions, methods and constructors that the call `event` in `caller` may be of, and the functions,
     classes and objects that it gives them for parameters: `self._make_layer(block, 64)`."""
     for name in event.names:
-        first, *rest = (TOKEN.findall(name[1:]) if name.startswith("$") else ()) or ("",)
         # A method of one parameter may be given another: `model.fit(data)`.
-        targets = lookup.follow(bound[first], rest) if rest and first in bound else ()
+        tokens = TOKEN.findall(name[1:]) if name.startswith("$") else []
+        targets = lookup.follow(bound[tokens[0]], tokens[1:]) if len(tokens) > 1 and tokens[0] in bound else ()
         for target in targets or lookup.evaluate(name, caller.file, caller.owner, caller.name):
             for function in _functions(lookup, target):
                 body = lookup.files.summary(function.file).body(function.name)
