@@ -61,6 +61,8 @@ GENERATOR = "<generator>"
 # The same where it is given a function in sight, or an object, in place of the one that stands for it by default.
 GIVEN = "<given>"
 OWN = "own"
+# The same where it is given something that is evidently not None: that answers only the test for None.
+PRESENT = "<present>"
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
@@ -72,12 +74,14 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """An argument: the names it stands for, and its value where that is a constant (`known`). It is `unsure` whether a
-    dictionary that is unpacked, and of which not all is in sight, passes it."""
+    dictionary that is unpacked, and of which not all is in sight, passes it; one that is `present` is evidently not
+    None, whatever it is."""
 
     names: Names = ()
     known: bool = False
     value: Any = None
     unsure: bool = False
+    present: bool = False
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -138,11 +142,18 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     dead: int = 0
     dead_otherwise: int = 0
 
+    @property
+    def asks_for_none(self) -> bool:
+        """Whether the condition is that the parameter is None."""
+        return self.kind == "equal" and self.value is None
+
     def rules_out(self, value: Any) -> int:
         """The arm that does not run where the parameter is `value`, or one of several, or 0."""
         if isinstance(value, tuple):
             arms = {self.rules_out(one) for one in value}
             return arms.pop() if len(arms) == 1 else 0
+        if value == PRESENT:
+            return self.dead_otherwise if self.asks_for_none else 0
         if self.kind == "true":
             holds = bool(value)
         elif self.kind == "equal":

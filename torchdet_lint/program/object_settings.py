@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import ELSE, EMPTY, GENERATOR, NONE, NOTHING, OFF_WITH, PLAIN, SOME, Argument
+from torchdet_lint.program.events import ELSE, EMPTY, GENERATOR, NONE, NOTHING, OFF_WITH, PLAIN, PRESENT, SOME, Argument
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     bound_arguments,
     is_generator,
+    is_present,
     parameter_of,
     passed_constant,
 )
@@ -129,6 +130,8 @@ class ObjectSettings:
                 yield parameter, UNKNOWN, own
             elif argument is not None and is_generator(self.lookup, node, argument):
                 yield parameter, GENERATOR, ""
+            elif is_present(argument):
+                yield parameter, PRESENT, ""
             else:
                 value = passed_constant(parameter, given, event, body)
                 yield parameter, value if isinstance(value, PLAIN) else UNKNOWN, ""

@@ -13,6 +13,7 @@ from torchdet_lint.program.events import Argument
 from torchdet_lint.program.syntax.conditions import decided
 from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, last_word, tail_of
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 
 # A class method that makes an object of its class with the options of a command line.
 _OF_OPTIONS = "from_argparse_args"
+# What is never None, and the calls of which that is so: of tensors and arrays, of types, of classes.
+_SOMETHING = (
+    ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr,
+    ast.Lambda, ast.BinOp,
+)  # fmt: skip
+_GIVES_SOMETHING = lazy(
+    r"(?:torch|numpy)\.[a-z]\w*|builtins\.(?:dict|float|int|len|list|range|set|sorted|str|tuple)|(?:.*[.:])?[A-Z]\w*"
+)
 _PARSER = "argparse.ArgumentParser()"
 # What stands behind a dictionary that is changed.
 _CHANGES = ("[", ".update", ".setdefault")
@@ -48,7 +57,15 @@ class Arguments:
         if isinstance(node, ast.Subscript):
             names = names or self.names.path(node, self.scope)
         tail = tail_of(node) if not names and not is_one_of_texts(node, self.scope) else ""
-        return Argument(names or ((f"?.{tail}",) if tail else ()))
+        return Argument(names or ((f"?.{tail}",) if tail else ()), present=self._is_something(node))
+
+    def _is_something(self, node: ast.expr) -> bool:
+        """Whether `node` is evidently not None: written out, computed, or an object that is made for it."""
+        made, where = followed(node, self.scope)
+        if not isinstance(made, ast.Call):
+            return isinstance(made, _SOMETHING)
+        names = self.names.resolve(made.func, where)
+        return bool(names) and all(_GIVES_SOMETHING.fullmatch(name) for name in names)
 
     def _chosen(self, node: ast.expr) -> tuple[object] | None:
         """The constant that a choice of a device comes to where the file decides it, in a 1-tuple, or None."""

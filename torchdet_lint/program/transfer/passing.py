@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import GENERATOR, GIVEN, INDIRECT, OWN, PASSED, PLAIN, Argument, Body, Event
+from torchdet_lint.program.events import GENERATOR, GIVEN, INDIRECT, OWN, PASSED, PLAIN, PRESENT, Argument, Body, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +35,11 @@ def passed_constant(parameter: str, arguments: Mapping[str, Argument], event: Ev
     if argument is None:
         return UNKNOWN if event.opaque else body.defaults.get(parameter, UNKNOWN)
     return argument.value if argument.known else UNKNOWN
+
+
+def is_present(argument: Argument | None) -> bool:
+    """Whether an argument is evidently something, and no constant that a branch may ask for: a list, a tensor."""
+    return argument is not None and (argument.present or (argument.known and not isinstance(argument.value, PLAIN)))
 
 
 def parameter_of(argument: Argument) -> str | None:
@@ -111,6 +116,8 @@ def constants(
         value = in_caller(passed_on) if passed_on is not None else passed_constant(name, given, event, body)
         if test.kind == OWN and value is UNKNOWN and passed_on is not None and given_there(passed_on):
             value = GIVEN
+        if (test.asks_for_none or test.kind in INDIRECT) and is_present(argument) and not isinstance(value, PLAIN):
+            value = PRESENT
         if not isinstance(value, PLAIN) or (test.kind == OWN and value not in (GENERATOR, GIVEN)):
             continue
         sort = _sort_of(value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import Choice, Node, Ref, Referent, Step
-from torchdet_lint.program.events import CHOICE, GENERATOR, Event
+from torchdet_lint.program.events import CHOICE, GENERATOR, PRESENT, Event
 from torchdet_lint.program.transfer.passing import UNKNOWN, is_generator, parameter_of, setting_of
 
 if TYPE_CHECKING:
@@ -128,6 +128,11 @@ class Recorder:
 
     def constant_here(self, argument: Argument) -> Any:
         """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
+        value = self.given_here(argument)
+        return UNKNOWN if value == PRESENT else value
+
+    def given_here(self, argument: Argument) -> Any:
+        """The same, or `PRESENT` where it is only known not to be None."""
         if any(self.given.get(name[1:]) == GENERATOR for name in argument.names if name[0] == "$"):
             return GENERATOR
         attribute = setting_of(argument)

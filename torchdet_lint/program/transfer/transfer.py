@@ -296,7 +296,7 @@ class Transfer(Recorder):
                 referent,
                 body,
                 event,
-                self.constant_here,
+                self.given_here,
                 lambda name: self.wanted.decides(referent, name),
                 lambda argument: is_given(self.lookup, self.node, argument),
             )
