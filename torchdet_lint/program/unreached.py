@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter.assigned import ANY
 from torchdet_lint.program.effects import Referent
-from torchdet_lint.program.events import MODULE, PLAIN
+from torchdet_lint.program.events import MODULE, PLAIN, PRESENT
 from torchdet_lint.program.graded.runs import Namings, functions_in
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of, parameters_of, passed_constant
+from torchdet_lint.program.transfer.passing import (
+    bound_arguments,
+    is_present,
+    parameter_of,
+    parameters_of,
+    passed_constant,
+)
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
@@ -150,6 +156,8 @@ class Unreached:
         value = passed_constant(parameter, arguments, site.event, asking.maker)
         if isinstance(value, PLAIN):
             return [value]
+        if is_present(arguments.get(parameter)):
+            return [PRESENT]
         own = parameter_of(arguments[parameter]) if parameter in arguments else None
         word = site.function.rpartition(".")[2]
         outer = self._project.summary(site.path).body(site.function) if own and word not in ("", "__init__") else None

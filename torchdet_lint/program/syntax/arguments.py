@@ -28,7 +28,7 @@ _SOMETHING = (
     ast.Lambda, ast.BinOp,
 )  # fmt: skip
 _GIVES_SOMETHING = lazy(
-    r"(?:torch|numpy)\.[a-z]\w*|builtins\.(?:dict|float|int|len|list|range|set|sorted|str|tuple)|(?:.*[.:])?[A-Z]\w*"
+    r"(?:torch|numpy)\.[a-z]\w*(?:\(\)\.(?!get\b)\w+)*|builtins\.(?:dict|float|int|len|list|range|set|sorted|str|tuple)|(?:.*[.:])?[A-Z]\w*"
 )
 _PARSER = "argparse.ArgumentParser()"
 # What stands behind a dictionary that is changed.
