@@ -44,8 +44,17 @@ _OWNED = 120
 class Neighbours:
     """The files that the values of one file go to. Paths are absolute; `relied` are the looks at them so far."""
 
-    def __init__(self, library: Library, target: Target, modules: ModuleMap, contents: Contents) -> None:
+    def __init__(
+        self,
+        library: Library,
+        target: Target,
+        modules: ModuleMap,
+        contents: Contents,
+        foreign: Callable[[str, str], Any] | None = None,
+    ) -> None:
+        """`foreign` tells what a function of the project returns, by what a file calls it."""
         self.library = library
+        self._foreign = foreign
         self.target = target
         self.modules = modules
         self.relied: set[Relied] = set()
@@ -173,6 +182,8 @@ class Neighbours:
                     module = None
             if module is not None:
                 module.neighbour = lambda name: self.find(name, path)
+                if (foreign := self._foreign) is not None:
+                    module.foreign = lambda name: foreign(name, path)
             self._known[path] = content, module
         return self._known[path]
 
@@ -216,7 +227,8 @@ class Surroundings:
     def _called(self, call: Call, name: str, module: Module) -> list[str]:
         """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""
         if call.own or not (isinstance(call.node.func, cst.Name) and call.node.func.value == name):
-            return [own for own in call.own if own.endswith(f".{name}")]
+            names = call.own or (_in_table(call, module) if isinstance(call.node.func, cst.Subscript) else ())
+            return [own for own in names if own.endswith(f".{name}")]
         return taken_whole(call.node.func, module)
 
     def readers(self, name: str) -> list[tuple[Module, cst.Name | cst.Attribute]]:
@@ -268,6 +280,13 @@ class Surroundings:
         """Whether what `module` calls `own` is what the file defines as `name`."""
         place = self.neighbours.find(own, module.source.path) if not own.startswith("@.") else None
         return place is not None and (place[0].source.path, place[1]) == (self.file, name)
+
+
+def _in_table(call: Call, module: Module) -> list[str]:
+    """What a call may mean that takes what it calls from a dictionary in sight: `trainers[kind](model)`."""
+    assert isinstance(call.node.func, cst.Subscript)
+    entries = module.dictionary(call.node.func.value, call.scope, call.order) or {}
+    return [name for value in entries.values() for name in module.resolve(value.node)]
 
 
 def _may_call(name: bytes, text: bytes) -> bool:

@@ -156,7 +156,13 @@ class Linter:
             from torchdet_lint.module.module import Target
 
             target = Target(self.settings.torch, self.settings.devices)
-            self._neighbours = Neighbours(self.library, target, self.modules, self._contents)
+            self._neighbours = Neighbours(
+                self.library,
+                target,
+                self.modules,
+                self._contents,
+                lambda name, path: self.cross_file.returned(name, path),
+            )
         return self._neighbours
 
     def bytes_of(self, path: str) -> bytes | None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from torchdet_lint.catalogue.facts import Tensors
 
@@ -22,6 +22,10 @@ Device = Literal["cpu", "cuda", "unknown"]
 Gradient = Literal["yes", "no", "unknown"]
 
 _SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "unsqueezed"))
+# Of more classes an object is of none.
+_CLASSES = 16
+# Before the path of a file and before the name of a class as it stands there.
+ELSEWHERE = "\0"
 _COUNT = lazy(r"(?:\d+d?)?")
 
 
@@ -33,7 +37,8 @@ class AbstractValue(msgspec.Struct, frozen=True):
     not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1, `step` of
     the factor that it was multiplied with, and `divided` says that it was divided by a number. `whole` says that all
     are whole numbers, `items` are those of a tuple's elements, `each` that of what iterating gives, `instance` the
-    class of an object that was made in sight.
+    class of an object that was made in sight, `among` those where it is one of several, and of one that another file
+    made that file and the name there, between `ELSEWHERE`.
     """
 
     what: What = "unknown"
@@ -53,6 +58,12 @@ class AbstractValue(msgspec.Struct, frozen=True):
     items: tuple[AbstractValue, ...] = ()
     each: AbstractValue | None = None
     instance: str = ""
+    among: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of one of which it is an object, as far as they are known."""
+        return (self.instance,) if self.instance else self.among
 
     @property
     def is_tensor(self) -> bool:
@@ -129,8 +140,42 @@ def joined(values: Iterable[AbstractValue]) -> AbstractValue:
             else (),
             each=joined((found.each, inferred.each)) if found.each and inferred.each else None,
             instance=found.instance if found.instance == inferred.instance else "",
+            among=_either_class(found, inferred),
         )
     return found
+
+
+def _either_class(left: AbstractValue, right: AbstractValue) -> tuple[str, ...]:
+    """The classes of an object that is one of two, where they differ: what nothing is known of may be of any."""
+    if left.instance == right.instance and left.among == right.among:
+        return left.among
+    if not all(one.classes or one.what == "unknown" for one in (left, right)):
+        return ()
+    found = tuple(dict.fromkeys((*left.classes, *right.classes)))
+    return found if len(found) <= _CLASSES else ()
+
+
+def portable(inferred: AbstractValue, path: str, roots: Collection[str]) -> AbstractValue:
+    """`inferred`, in the file at `path`, as another file sees it: without the variables that its function alone
+    knows by name, and with the classes of the project by the file that names them so; `roots` are those of libraries.
+    """
+    if not (inferred.items or inferred.each or inferred.extent or inferred.step or inferred.classes):
+        return inferred
+    classes = tuple(_portable_class(name, path, roots) for name in inferred.classes)
+    return replace(
+        inferred,
+        items=tuple(portable(item, path, roots) for item in inferred.items),
+        each=portable(inferred.each, path, roots) if inferred.each is not None else None,
+        extent="",
+        step="",
+        instance=classes[0] if inferred.instance else "",
+        among=() if inferred.instance else classes,
+    )
+
+
+def _portable_class(name: str, path: str, roots: Collection[str]) -> str:
+    known = name.startswith(ELSEWHERE) or name.partition(".")[0] in roots or "." not in name
+    return name if known else f"{ELSEWHERE}{path}{ELSEWHERE}{name}"
 
 
 def _both_single(left: AbstractValue, right: AbstractValue) -> frozenset[int]:

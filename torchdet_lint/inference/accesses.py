@@ -63,7 +63,7 @@ class Accesses:
         resolved = module.resolve(node)
         if resolved and not any("()" in full for full in resolved):
             return OTHER
-        if owner.what == "other" and not owner.instance:
+        if owner.what == "other" and not owner.classes:
             return UNKNOWN
         if not self.facts.settings.isdisjoint(names.dotted(node.value).split(".")):
             return AbstractValue(gradient="no")
@@ -103,7 +103,7 @@ class Accesses:
         if inferred.each is not None:
             return inferred.each
         if shape_of(node.value) is not None or inferred.what == "other":
-            return OTHER if inferred.gradient == "no" and not inferred.instance else UNKNOWN
+            return OTHER if inferred.gradient == "no" and not inferred.classes else UNKNOWN
         return AbstractValue(dtype=inferred.dtype, gradient=inferred.gradient)
 
     def _becomes_state(self, node: cst.Subscript) -> bool:

@@ -17,6 +17,7 @@ from torchdet_lint.inference.abstract_values import (
     OTHER,
     PARAMETER,
     SIZES,
+    TENSOR,
     UNKNOWN,
     AbstractValue,
     joined,
@@ -38,10 +39,13 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.inference.attributes import Attributes
     from torchdet_lint.inference.gradients import Gradients
-    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.module import Call, Class, Module
     from torchdet_lint.module.names import Scope
 
 _RETURNS = 6
+# So often an object is asked for that a function of another file gave.
+_HOPS = 3
+_SEQUENTIAL = "torch.nn.Sequential"
 _GROUP = lazy(r"\([^)]*\)")
 
 
@@ -75,6 +79,10 @@ class Calls:
         return frozenset(self.facts.distinctive)
 
     @cached_property
+    def _wrappers(self) -> frozenset[str]:
+        return frozenset(self.module.library.facts.wrappers)
+
+    @cached_property
     def _moves(self) -> frozenset[str]:
         return frozenset(self.module.library.facts.programs.moves)
 
@@ -91,7 +99,7 @@ class Calls:
         if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
             if self._is_self(receiver, call.scope):
                 own = self._own_method(call)
-                return (self._network_called(call) or own) if own is UNKNOWN else own
+                return (self._object_called(call) or self._network_called(call) or own) if own is UNKNOWN else own
             if (told_by_name := self._told_by_name(call)) is not None:
                 return told_by_name
             owner = self.infer(receiver)
@@ -136,9 +144,33 @@ class Calls:
         return None
 
     def _object_called(self, call: Call) -> AbstractValue | None:
-        """What an object gives that is called by a name which says nothing, as that of an annotated parameter."""
-        function = self.infer(call.node.func) if not call.own else UNKNOWN
-        return self._instance_called(function.instance, call) if function.instance else None
+        """What an object gives that is called by a name which says nothing, as that of an annotated parameter, or of
+        what a function gave."""
+        function = self.infer(call.node.func) if all(name.endswith("()") for name in call.own) else UNKNOWN
+        return self._one_called(function, call)
+
+    def given_by(self, class_: Class) -> AbstractValue:
+        """What an object of a layer of the file gives when it is called, but for the gradient."""
+        forward = self.attributes.method(class_, "forward")
+        if forward is not None:
+            return self.returned(forward)
+        if _SEQUENTIAL in self.module.ancestry(f"@.{class_.name}"):
+            return replace(TENSOR, dims=self._dims_of_own(class_))
+        bases = [name for name in self.module.base_names(class_) if not name.startswith(("@.", "torch."))]
+        found = (self.module.foreign(name) for name in bases) if self.module.foreign is not None else ()
+        return next((one for one in found if one is not None), TENSOR if self.gradients.is_layer(class_) else UNKNOWN)
+
+    def _one_called(self, function: AbstractValue, call: Call, hops: int = _HOPS) -> AbstractValue | None:
+        """What an object gives that is of one of some classes. Networks of which a program picks one give tensors of as
+        many dimensions, as far as it is known."""
+        made = [self._instance_called(name, call, hops - 1) for name in function.classes if hops > 0]
+        if not any(made):
+            return None
+        tensors = [one for one in made if one is not None and one.is_tensor]
+        dims = {one.dims for one in tensors} - {None}
+        if len(dims) == 1:
+            return replace(joined(tensors), dims=dims.pop())
+        return joined(one or UNKNOWN for one in made)
 
     def _network_called(self, call: Call) -> AbstractValue | None:
         """What a network gives of which nothing is known but that it is in training mode."""
@@ -150,7 +182,7 @@ class Calls:
         """What a method of a layer or a container gives of what it holds, and where `to` puts what nobody knows."""
         if owner.what == "unknown" and call.attribute == "to" and call.node.args:
             return replace(owner, device=self.results.arguments.moved("to", owner, call))
-        if owner.instance and call.attribute in self._moves:
+        if owner.classes and call.attribute in self._moves:
             return owner
         if call.attribute == "parameters" and not call.arguments.positional:
             return AbstractValue(what="other", each=PARAMETER)
@@ -160,7 +192,7 @@ class Calls:
             return AbstractValue(what="other", each=AbstractValue(what="other", items=(UNKNOWN, owner.each)))
         if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
             return owner.each if call.attribute in ("get", "pop") else owner
-        if owner.what == "other" and not owner.instance:
+        if owner.what == "other" and not owner.classes:
             return UNKNOWN if owner.each or owner.items else OTHER
         return None
 
@@ -205,6 +237,8 @@ class Calls:
             return self._instance_called(name[:-2], call)
         if name in self.facts.checkpoints:
             return CHECKPOINT
+        if name in self._wrappers and call.node.args and (held := self.infer(call.node.args[0].value)).classes:
+            return held
         if owner in self.facts.modules and last[:1].islower():
             return self.results.function(last, call)
         if last == "one_hot":
@@ -285,9 +319,9 @@ class Calls:
             return AbstractValue(what="other", each=AbstractValue(what="tensor", dtype="floating", gradient=gradient))
         if name == "torch.nn.ParameterList":
             return AbstractValue(what="other", gradient="no", instance=name, each=PARAMETER)
-        if name in ("torch.nn.ModuleList", "torch.nn.Sequential"):
+        if name in ("torch.nn.ModuleList", _SEQUENTIAL):
             layer = AbstractValue(what="other", instance="torch.nn.Module")
-            dims = self._dims_of_last(call) if name == "torch.nn.Sequential" else None
+            dims = self._dims_of_last(call) if name == _SEQUENTIAL else None
             return AbstractValue(what="other", gradient="no", instance=name, each=layer, dims=dims)
         if last[:1].isupper():
             return AbstractValue(what="other", gradient="no", instance=name)
@@ -297,9 +331,21 @@ class Calls:
         """The dimensions of what the last of the layers of `call` gives, where that is evident."""
         for arg in reversed(call.node.args):
             layer = UNKNOWN if arg.star else self.infer(arg.value)
-            dims = self.facts.dims.get(layer.instance, layer.dims)
-            if dims is not None or layer.instance.rpartition(".")[2] not in self.facts.same_dims:
+            known = {self.facts.dims[name] for name in layer.classes if name in self.facts.dims}
+            dims = known.pop() if len(known) == 1 else layer.dims
+            if dims is not None or not layer.classes:
                 return dims
+            if not all(name.rpartition(".")[2] in self.facts.same_dims for name in layer.classes):
+                return None
+        return None
+
+    def _dims_of_own(self, class_: Class) -> int | None:
+        """The dimensions of what a class of `Sequential` gives, by the layers that its constructor hands on."""
+        constructor = self.attributes.method(class_, "__init__")
+        scope = self.module.inner_scope(constructor) if constructor is not None else None
+        for call in self.module.calls_in(scope) if scope is not None else ():
+            if call.attribute == "__init__":
+                return self._dims_of_last(call)
         return None
 
     def _builtin(self, last: str, call: Call) -> AbstractValue:
@@ -325,21 +371,21 @@ class Calls:
             return inner.each if last in ("sum", "max", "min") and inner.each is not None else UNKNOWN
         return OTHER
 
-    def _instance_called(self, class_name: str, call: Call) -> AbstractValue | None:
+    def _instance_called(self, class_name: str, call: Call, hops: int = _HOPS) -> AbstractValue | None:
         """`layer(x)`: a layer gives a tensor that carries a gradient."""
+        if class_name in self._wrappers and (held := self.infer(call.node.func)).classes:
+            classes = tuple(name for name in held.classes if name not in self._wrappers)
+            if (given := self._one_called(AbstractValue(among=classes), call, hops)) is not None:
+                return given
         ancestry = self.module.ancestry(class_name)
         class_ = self.module.local_class(class_name)
         if class_ is not None and self.gradients.is_layer(class_):
-            forward = self.attributes.method(class_, "forward")
-            found = self.returned(forward) if forward is not None else UNKNOWN
-            if found.what == "unknown":
-                found = replace(found, what="unknown" if forward is not None else "tensor")
-            return replace(found, gradient="no" if self.gradients.untracked(call.node) else "yes")
+            return replace(self.given_by(class_), gradient="no" if self.gradients.untracked(call.node) else "yes")
         if any(name.startswith("torch.nn.") for name in ancestry):
             dims = self.facts.dims.get(class_name)
             if dims is None and class_name.rpartition(".")[2] in self.facts.same_dims:
                 dims = self.results.arguments.kind_of(call, 0).dims
-            elif class_name == "torch.nn.Sequential":
+            elif class_name == _SEQUENTIAL:
                 dims = self.infer(call.node.func).dims
             single = dims is not None or class_name.rpartition(".")[2] not in self.facts.several_outputs
             gradient: Gradient = "no" if self.gradients.untracked(call.node) else "yes"
@@ -349,6 +395,9 @@ class Calls:
         if self.module.foreign is None or class_name.startswith("@.") or ancestry != [class_name]:
             return None
         made: AbstractValue | None = self.module.foreign(class_name)
+        if made is not None and made.classes:
+            # A function gave the object that is called.
+            made = self._one_called(made, call, hops)
         return replace(made, gradient="no") if made is not None and self.gradients.untracked(call.node) else made
 
     def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:

@@ -8,9 +8,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec.structs import replace
-
-from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
+from torchdet_lint.inference.abstract_values import ELSEWHERE, UNKNOWN, AbstractValue, portable
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
@@ -37,6 +35,10 @@ _IMPORT = lazy(
 _PLAIN = lazy(r"->\s*([^\W\d]\w*)((?:\.\w+)*)\s*:[^:]*$")
 _PROSE = lazy(r"\A\s*[rR]?(?:\"\"\".*?\"\"\"|'''.*?''')[ \t]*\r?\n", re.DOTALL)
 _LONG = 2_000
+# So much of the constructor of a network, of its `forward` and of what that calls is read.
+_LONGEST = 10_000
+_METHOD = lazy(r"^([ \t]+)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+_OWN = lazy(r"\bself\.(\w+)\(")
 _SIGNED = lazy(r":[ \t]*(?:#[^\n]*)?\r?\n")
 # Where something else begins at top level.
 _NEXT = lazy(r"^[^\s#)\]]", re.MULTILINE)
@@ -82,8 +84,14 @@ class CrossFile:
 
     def returned(self, name: str, file: str) -> AbstractValue | None:
         """What the function that `file` calls `name` returns, for a layer what an object of it gives when it is called;
-        None where nothing is known of it."""
-        found = self._called(name, file)
+        None where nothing is known of it. The name may be that of another file, between `ELSEWHERE`."""
+        if name.startswith(ELSEWHERE):
+            _, file, name = name.split(ELSEWHERE)
+        if name.startswith("@."):
+            text = self._text(file)[1]
+            found = self._function(file, text, name[2:]) if text is not None else UNKNOWN
+        else:
+            found = self._called(name, file)
         return None if found == UNKNOWN else found
 
     def _called(self, name: str, file: str) -> AbstractValue:
@@ -161,7 +169,9 @@ class CrossFile:
                 if plain is not None and not head.startswith("@"):
                     return self._annotated(text, plain[1], plain[2])
             elif len(code) > _LONG:
-                return UNKNOWN
+                body = _network(body)
+                if not body or len(body) > _LONGEST:
+                    return UNKNOWN
             return self._returned(path, _alone(path, text, name, head + body), name)
         if name in text.targets:
             return self._called(self.library.canonical(text.targets[name]), path)
@@ -191,10 +201,12 @@ class CrossFile:
         module.foreign = lambda dotted: self.returned(dotted, path)
         module.ask_for_stars(lambda name, stars: self.starred(name, stars, path))
         class_ = module.local_class(f"@.{name}")
-        function = module.definition(name) if class_ is None else module.definition("forward", class_)
-        found = module.shared(Inference).returned(function) if function is not None else UNKNOWN
+        inference = module.shared(Inference)
+        function = module.definition(name) if class_ is None else None
+        found = inference.returned(function) if function is not None else UNKNOWN
+        found = inference.calls.given_by(class_) if class_ is not None else found
         module.release()
-        return _portable(found)
+        return portable(found, path, self.library.roots)
 
     def _text(self, path: str) -> tuple[str, _Text | None]:
         """The hash of a file ("": it cannot be read), and the file where there is something in it."""
@@ -261,9 +273,32 @@ def _cut_out(text: str, name: str) -> tuple[str, str] | None:
     body = _SIGNED.search(text, first, last)
     if body is None:
         return None
-    while (before := text.rfind("\n", 0, max(first - 1, 0)) + 1) < first and text[before] == "@":
-        first = before
+    first = _decorated(text, first)
     return text[first : body.end()], text[body.end() : last]
+
+
+def _decorated(text: str, first: int) -> int:
+    """Where the decorators of the definition begin that begins at `first`."""
+    while (before := text.rfind("\n", 0, max(first - 1, 0)) + 1) < first and text[before:first].lstrip(" \t")[
+        :1
+    ] == "@":
+        first = before
+    return first
+
+
+def _network(body: str) -> str:
+    """Of the body of a class the constructor, `forward`, and the methods that this calls itself; nothing where it has
+    no `forward`."""
+    first = _METHOD.search(body)
+    starts = [match for match in _METHOD.finditer(body) if first is not None and match[1] == first[1]]
+    begins = [_decorated(body, match.start()) for match in starts]
+    methods = {
+        match[2]: body[begin:end] for match, begin, end in zip(starts, begins, [*begins[1:], len(body)], strict=True)
+    }
+    if "forward" not in methods:
+        return ""
+    kept = {"__init__", "forward", *_OWN.findall(methods["forward"])}
+    return "".join(text for name, text in methods.items() if name in kept)
 
 
 def _alone(path: str, text: _Text, name: str, function: str) -> str:
@@ -275,17 +310,3 @@ def _alone(path: str, text: _Text, name: str, function: str) -> str:
     if others:
         imports.append(f"from .{stem} import {', '.join(others)}")
     return "\n".join((*imports, function))
-
-
-def _portable(inferred: AbstractValue) -> AbstractValue:
-    """`inferred` without the classes and the variables that only its own function knows by name."""
-    if not (inferred.items or inferred.each or inferred.extent or inferred.step or inferred.instance.startswith("@.")):
-        return inferred
-    return replace(
-        inferred,
-        items=tuple(map(_portable, inferred.items)),
-        each=_portable(inferred.each) if inferred.each is not None else None,
-        extent="",
-        step="",
-        instance="" if inferred.instance.startswith("@.") else inferred.instance,
-    )

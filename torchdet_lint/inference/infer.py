@@ -56,7 +56,7 @@ class Inference:
         self.variables = Variables(
             module,
             annotations,
-            Parameters(module, annotations, attributes, gradients, self.infer),
+            Parameters(module, annotations, attributes, gradients, self.infer, _infer_in),
             self.infer,
             self._asked,
         )
@@ -220,6 +220,11 @@ class Inference:
                 else AbstractValue(dtype="bool", gradient="no")
             )
         return AbstractValue(what="tensor", dtype="bool", gradient="no", device=tensors[0].device, dims=tensors[0].dims)
+
+
+def _infer_in(module: Module, node: cst.BaseExpression) -> AbstractValue:
+    """What `node` of whatever file evidently is there."""
+    return module.shared(Inference).infer(node)
 
 
 _ON: dict[type, Callable[[Any], cst.BaseExpression]] = {

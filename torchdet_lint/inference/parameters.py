@@ -17,6 +17,7 @@ from torchdet_lint.inference.abstract_values import (
     AbstractValue,
     joined,
     named,
+    portable,
     stands_for,
 )
 from torchdet_lint.module.tree import positional
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Scope
 
+# Of so many calls it is asked what they hand over.
+_CALLERS = 4
 _TRAINED = "lightning.pytorch.LightningModule"
 
 
@@ -45,9 +48,12 @@ class Parameters:
         attributes: Attributes,
         gradients: Gradients,
         infer: Callable[[cst.BaseExpression], AbstractValue],
+        infer_in: Callable[[Module, cst.BaseExpression], AbstractValue],
     ) -> None:
+        """`infer` gives the abstract value of an expression of the file, `infer_in` that of one of another file."""
         self.module = module
         self.infer = infer
+        self.infer_in = infer_in
         self.facts = module.library.facts.tensors
         self.annotations = annotations
         self.attributes = attributes
@@ -60,6 +66,8 @@ class Parameters:
         function = home.node
         if not isinstance(function, cst.FunctionDef) or home.outer is None:
             return found
+        if found == UNKNOWN and (objects := self._objects(node, function, home.outer)).classes:
+            return objects
         if home.outer is not self.module.scope:
             return self._of_method(node, function, home.outer, found)
         if found.gradient == "yes":
@@ -76,6 +84,31 @@ class Parameters:
             "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
             distinct=passed.distinct, overlapping=passed.overlapping,
         )  # fmt: skip
+
+    def _objects(self, node: cst.Param, function: cst.FunctionDef, outer: Scope) -> AbstractValue:
+        """The objects that a function, or a constructor, is handed in this file and in others, where it calls them as
+        networks: each one that is in sight."""
+        name = node.name.value
+        class_ = self.module.classes.get(outer)
+        maker = class_ is not None and function.name.value == "__init__"
+        if (outer is not self.module.scope and not maker) or (class_ is not None and not maker):
+            return UNKNOWN
+        text = self.module.text if maker else self.module.code(function)
+        if not re.search(rf"\b(?:self\.\w+|{name})\(" if maker else rf"(?<![\w.]){name}\(", text):
+            return UNKNOWN
+        called = class_.name if class_ is not None else function.name.value
+        parameters = positional(function)[1 if maker else 0 :]
+        self.module.look_for(called)
+        values = [
+            self.infer(value.node)
+            for call in self.module.calls_to(f"@.{called}")
+            if (value := call.argument(name, parameters)) is not None
+        ]
+        for module, call in self.module.callers(called)[:_CALLERS] if self.module.callers is not None else ():
+            if (value := call.argument(name, parameters)) is not None:
+                roots = self.module.library.roots
+                values.append(portable(self.infer_in(module, value.node), module.source.path, roots))
+        return joined(value for value in values if value.classes)
 
     def _of_method(
         self, node: cst.Param, function: cst.FunctionDef, outer: Scope, found: AbstractValue
