@@ -28,7 +28,7 @@ from torchdet_lint.inference.torch_calls.returns import TorchReturns
 from torchdet_lint.inference.torch_calls.training_mode import TrainingMode
 from torchdet_lint.inference.variables import iterated
 from torchdet_lint.module.names import live
-from torchdet_lint.module.tree import returned
+from torchdet_lint.module.tree import positional, returned
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ class Calls:
         return self._object_called(call) or self._network_called(call) or self._unknown_call(call)
 
     def _told_by_name(self, call: Call) -> AbstractValue | None:
-        """What a method gives of which the name says so, whatever has it."""
+        """What a method gives of which the name says so, whatever has it, and a network that is moved."""
+        if call.attribute in self._moves and call.receiver is not None and (owner := self.infer(call.receiver)).classes:
+            return owner
         if call.attribute in self.facts.counting:
             return AbstractValue(what="tensor", dtype="integer", gradient="no")
         keeps = call.opaque or "keep_vars" in call.arguments.keywords
@@ -182,8 +184,6 @@ class Calls:
         """What a method of a layer or a container gives of what it holds, and where `to` puts what nobody knows."""
         if owner.what == "unknown" and call.attribute == "to" and call.node.args:
             return replace(owner, device=self.results.arguments.moved("to", owner, call))
-        if owner.classes and call.attribute in self._moves:
-            return owner
         if call.attribute == "parameters" and not call.arguments.positional:
             return AbstractValue(what="other", each=PARAMETER)
         if call.attribute == "named_parameters" and not call.arguments.positional:
@@ -434,7 +434,16 @@ class Calls:
         function = self.attributes.method(class_, last) if class_ is not None else self.module.definition(last)
         if function is None:
             return self._unknown_call(call) if last == "apply" else None
-        return self._given(self.returned(function), call)
+        found = self._given(self.returned(function), call)
+        return found if found.what != "unknown" or found.classes else self._handed_back(function, call) or found
+
+    def _handed_back(self, function: cst.FunctionDef, call: Call) -> AbstractValue | None:
+        """The object that a function gives back which it is given, `return model`."""
+        names = {value.value if isinstance(value, cst.Name) else "" for value in returned(function)}
+        name = names.pop() if len(names) == 1 else ""
+        value = call.argument(name, positional(function)) if name else None
+        given = self.infer(value.node) if value is not None else UNKNOWN
+        return given if given.classes else None
 
     def returned(self, function: cst.FunctionDef) -> AbstractValue:
         """What a function of the file returns."""

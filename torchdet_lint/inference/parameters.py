@@ -59,6 +59,7 @@ class Parameters:
         self.attributes = attributes
         self.gradients = gradients
         self._taking_data: dict[str, bool] = {}
+        self._handed: dict[int, AbstractValue] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -66,8 +67,12 @@ class Parameters:
         function = home.node
         if not isinstance(function, cst.FunctionDef) or home.outer is None:
             return found
-        if found == UNKNOWN and (objects := self._objects(node, function, home.outer)).classes:
-            return objects
+        if found == UNKNOWN:
+            if id(node) not in self._handed:
+                self._handed[id(node)] = UNKNOWN  # where the answer depends on itself
+                self._handed[id(node)] = self._objects(node, function, home.outer)
+            if (objects := self._handed[id(node)]).classes:
+                return objects
         if home.outer is not self.module.scope:
             return self._of_method(node, function, home.outer, found)
         if found.gradient == "yes":
