@@ -1462,6 +1462,52 @@ def test_a_generator_that_is_copied_to_the_workers_gets_a_seed_in_each(trial: Tr
     assert new != other
 
 
+TWO_STREAMS = """
+class Rows(Dataset):
+    def __init__(self):
+        {made}
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return [{drawn}]
+
+
+if __name__ == "__main__":
+    torch.manual_seed(options().seed)
+    draws = [round(float(one), 6) for row in DataLoader(Rows(), batch_size=None, num_workers=2) for one in row]
+    shown(draws=draws, run=draws)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "drawn"),
+    [
+        (
+            "self.crop, self.noise, self.flip = np.random.default_rng(1), np.random.RandomState(3), random.Random(4)",
+            "self.crop.random(), self.noise.rand(), self.flip.random()",
+        ),
+        (
+            "self.crop = np.random.default_rng(1)\n        self.noise = np.random.default_rng(3)",
+            "self.crop.random(), self.noise.random()",
+        ),
+        (
+            "self.source = torch.Generator().manual_seed(7)",
+            "torch.rand((), generator=self.source), torch.rand(())",
+        ),
+    ],
+)
+def test_no_two_streams_of_the_workers_are_the_same(made: str, drawn: str, tmp_path: Path) -> None:
+    """The second generator of a worker was given the seed of the next worker, and one of torch that of the worker."""
+    program = tmp_path / "program.py"
+    text = IMPORTS + OPTIONS + TWO_STREAMS.lstrip("\n").replace("{made}", made).replace("{drawn}", drawn)
+    program.write_text(fixed(tmp_path, {"program.py": text}, ("TDL301",))["program.py"])
+    new, again = run(program, "--seed", "1"), run(program, "--seed", "1")
+    assert kinds(new) == len(new["draws"])
+    assert new == again
+
+
 @pytest.mark.parametrize("trial", [*CURED, *IN_THE_SOURCE, *LEFT], ids=lambda trial: trial.name)
 def test_a_safe_fix_keeps_the_experiment(trial: Trial, tmp_path: Path) -> None:
     text = program_of(trial)

@@ -340,11 +340,15 @@ def _seeded_workers(
         changes = (NeedHelper("seed_worker"), SetArgument(call.node, "worker_init_fn", "{seed_worker}"))
         return changes, "unsafe"
     needs: dict[Change, None] = {NeedImport("torch"): None}
-    lines = ["worker_seed = {torch}.initial_seed() % 2**32", "dataset = {torch}.utils.data.get_worker_info().dataset"]
-    for number, one in enumerate(sorted(ways.values())):
+    seed, lines = "worker_seed", ["worker_seed = {torch}.initial_seed() % 2**32"]
+    if len(ways) > 1 or any(one.maker.startswith("torch.") for one in owned):
+        # The worker's own seed is that of its global generator; the next numbers are those of other workers.
+        needs[NeedImport("random")] = None
+        seed, lines = "seeds.getrandbits(32)", ["seeds = {random}.Random({torch}.initial_seed())"]
+    lines.append("dataset = {torch}.utils.data.get_worker_info().dataset")
+    for one in sorted(ways.values()):
         package, _, rest = one.maker.partition(".")
         needs[NeedImport(package)] = None
-        seed = f"worker_seed + {number}" if number else "worker_seed"
         made = f"{{{package}}}.{rest}"
         lines.append(
             f"{one.way} = {made}().manual_seed({seed})" if package == "torch" else f"{one.way} = {made}({seed})"
