@@ -927,6 +927,35 @@ args = parser.parse_known_args()
 }
 LEFT = [
     *(
+        Trial(f"NumPy is seeded in each of two arms, {name}", f"{seeding}\n{DRAWN}", seeded=False, cured=False)
+        for name, seeding in {
+            "of an if": """
+seed = int(sys.argv[2]) if len(sys.argv) > 4 else 0
+if seed:
+    np.random.seed(seed)
+else:
+    np.random.seed(1234)
+""",
+            "by a function": """
+def seed_all(seed):
+    np.random.seed(seed)
+
+
+seed = int(sys.argv[2]) if len(sys.argv) > 4 else 0
+if seed:
+    seed_all(seed)
+else:
+    seed_all(1234)
+""",
+            "of a try": """
+try:
+    np.random.seed(int(sys.argv[9]))
+except IndexError:
+    np.random.seed(1234)
+""",
+        }.items()
+    ),
+    *(
         Trial(f"an option that is a seed, {name}", f"{parsing}\n{DRAWN}", seeded=False, cured=False)
         for name, parsing in PARSED.items()
     ),

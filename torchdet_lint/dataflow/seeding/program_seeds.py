@@ -164,7 +164,7 @@ class ProgramSeeds:
     def beside(self, node: cst.CSTNode, libraries: Sequence[str], elsewhere: Callable[[str], Iterable[int]]) -> str:
         """What the call `node` seeds with, as it is written, where `libraries` may be given it right below, or what
         they may be given of it, as `unlike` has it; torch's initial seed where it is torch's and cannot be written
-        twice. Empty where the call runs on a condition that is not about the seed."""
+        twice. Empty where the call runs on a condition that is not about the seed, or another one where it does not."""
         seeding = self._seeding_at(node)
         if seeding is None or seeding.value is None:
             return ""
@@ -175,6 +175,8 @@ class ProgramSeeds:
         kinds = {type(one) for one in walk(seeding.value)}
         text = ast.unparse(seeding.value)
         if self._perhaps(seeding.call, unless=text if repeatable and ast.Name in kinds else "__name__"):
+            return ""
+        if self._seeds_otherwise(seeding.call):
             return ""
         if not repeatable:
             return f"{INITIAL_SEED} % 2**32" if "torch" in seeding.libraries else ""
@@ -603,6 +605,19 @@ class ProgramSeeds:
             around = self.chains.parents.get(around)
         return False
 
+    def _seeds_otherwise(self, call: ast.Call) -> bool:
+        """Whether something is seeded where `call` does not run: in another arm of an `if` or a `try` around it."""
+        inner: ast.AST = call
+        while (around := self.chains.parents.get(inner)) is not None:
+            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                return False
+            if isinstance(around, (ast.If, ast.Try)) and not is_main_guard(around):
+                others = (arm for arm in _arms(around) if not any(inner is one for one in arm))
+                if any(map(_seeds_in, others)):
+                    return True
+            inner = around
+        return False
+
     def _bound_before(self, text: str, root: str, site: Site, seeding: ast.Call) -> bool:
         """Whether `text`, whose first name is `root`, is bound above `site`, and there is what it is at `seeding`."""
         function = site.function
@@ -699,6 +714,23 @@ def _number_at(text: str, place: int) -> int:
         place = bound.end() if bound is not None else place
     found = _NUMBER.match(text, place)
     return int(found[1]) + int(found[2] or 0) if found is not None else -1
+
+
+def _arms(node: ast.If | ast.Try) -> Iterator[Sequence[ast.AST]]:
+    """The parts of a statement of which one runs and not the others."""
+    if isinstance(node, ast.If):
+        yield [node.test]
+        yield node.body
+        yield node.orelse
+    else:
+        yield [*node.body, *node.orelse]
+        yield from ([one] for one in node.handlers)
+
+
+def _seeds_in(arm: Sequence[ast.AST]) -> bool:
+    """Whether a call in `arm` hands something a seed, by what it is called."""
+    calls = (node for one in arm for node in walk(one) if isinstance(node, ast.Call) and (node.args or node.keywords))
+    return any(_SEEDS in dotted_name(node.func).rpartition(".")[2].lower() for node in calls)
 
 
 def _is_repeatable(node: ast.AST) -> bool:
