@@ -1678,6 +1678,42 @@ def test_what_another_file_seeds_torch_with_decides_the_order_of_a_loader(
     assert run(tmp_path / "program.py", "--seed", "1") != run(tmp_path / "program.py", "--seed", "2")
 
 
+def test_a_loader_that_is_made_above_the_seed_of_another_file_gets_no_initial_seed(tmp_path: Path) -> None:
+    """Its order repeated; with what torch was seeded with when it was made, it would differ in every run."""
+    engine = """\
+from torch.utils.data import DataLoader
+
+
+class Trainer:
+    def __init__(self):
+        self.loader = DataLoader(range(6), batch_size=2, shuffle=True)
+"""
+    program = """
+from engine import Trainer
+
+
+def seed_all(seed):
+    torch.manual_seed(seed)
+
+
+def main():
+    args = options()
+    trainer = Trainer()
+    seed_all(args.seed)
+    shown(run=[batch.tolist() for batch in trainer.loader])
+
+
+if __name__ == "__main__":
+    main()
+"""
+    files = {"engine.py": engine, "train.py": IMPORTS + OPTIONS + program}
+    assert fixed(tmp_path, files, unsafe=True)["engine.py"] == engine
+    below = {**files, "train.py": files["train.py"].replace(
+        "    trainer = Trainer()\n    seed_all(args.seed)\n", "    seed_all(args.seed)\n    trainer = Trainer()\n"
+    )}  # fmt: skip
+    assert "initial_seed" in fixed(tmp_path, below, unsafe=True)["engine.py"]
+
+
 def test_a_function_reads_no_seed_that_only_the_main_guard_binds(tmp_path: Path) -> None:
     """Whoever imports the function has no such name."""
     guard = 'if __name__ == "__main__":\n    seed = 3\n    torch.manual_seed(seed)\n    random.seed(seed)\n'

@@ -36,7 +36,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     none either; `off` are the rows of switches that no call in sight turns on,
     `repeated` those of loaders that a program which seeds torch evidently runs, `mixed` those that one runs which does
     not, too. `fresh` says that one of them may take a seed that is different in every run; `unreached` are the rows of
-    findings about ops in arms that all calls rule out."""
+    findings about ops in arms that all calls rule out, `early` those of loaders that a program makes before it seeds
+    torch."""
 
     covered: bool = False
     seeded: bool = False
@@ -56,6 +57,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     fresh: bool = False
     unreached: tuple[int, ...] = ()
     host_script: bool = False
+    early: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):

@@ -51,6 +51,8 @@ _DRAWS = "uses NumPy's global random number generator"
 # What a fix writes that seeds a generator with a number, and what files give their generators.
 _NUMBER = lazy(r"(?:^|[(=])(\d+)(?: \+ (\d+))?\)?$")
 _GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
+# What torch was seeded with, where that is asked.
+_INITIAL = "initial_seed()"
 # By whether a program that imports the file seeds torch.
 _UNSEEDED = ("no program that runs this line seeds torch", "a program that runs this line never seeds torch")
 _SEED_TORCH = (
@@ -63,6 +65,12 @@ def _written(finding: Finding) -> int | None:
     """The number with which the fix of a finding seeds a generator, if it is one."""
     match = _NUMBER.search(finding.fix.edits[-1].content) if finding.fix is not None else None
     return int(match[1]) + int(match[2] or 0) if match is not None else None
+
+
+def _takes_initial_seed(finding: Finding) -> bool:
+    """Whether the fix of a loader gives it what torch was seeded with where it is made."""
+    edits = finding.fix.edits if finding.fix is not None else ()
+    return finding.code != WORKERS and finding.code in LOADERS and any(_INITIAL in edit.content for edit in edits)
 
 
 def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settled) -> Record:
@@ -83,6 +91,9 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     changed = _in_programs(finding, rows, settled)
     if changed is not None and changed.fix is not None and rows.first in settled.shared and is_mended_once(changed):
         changed = msgspec.structs.replace(changed, fix=msgspec.structs.replace(changed.fix, applicability="unsafe"))
+    if changed is not None and changed.fix is not None and rows.first in settled.early and _takes_initial_seed(changed):
+        # What torch is seeded with by then differs in every run.
+        changed = msgspec.structs.replace(changed, fix=None)
     ranges = zip(settled.aside[::2], settled.aside[1::2], strict=True)
     if changed is not None and any(first <= rows.first <= last for first, last in ranges):
         return msgspec.structs.replace(changed, severity="note")
@@ -200,6 +211,7 @@ class Settling:
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
         repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
+        early = self._run(node for entry in entries if entry.seeded("torch") for node in entry.above_seed("torch"))
         fresh = self._fresh(entries, wanted)
         return {
             path: Settled(
@@ -227,6 +239,7 @@ class Settling:
                 path in fresh,
                 self.unreached.get(path, ()),
                 path in scripts,
+                self._among(path, early[path]) if path in early else (),
             )
             for path in sorted({*wanted, *aside})
         }

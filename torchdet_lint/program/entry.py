@@ -168,6 +168,21 @@ class Entry(NamedTuple):
             node = inner
         return None
 
+    def above_seed(self, library: str) -> list[Node]:
+        """What the program calls before it seeds `library`, from its start down to the call that does."""
+        found: list[Node] = []
+        node: Node | None = self.node
+        for _ in range(_DEEP):
+            inner: Node | None = None
+            for step, effects in self._steps_of(node) if node is not None else ():
+                if f"seed:{library}" in effects:
+                    inner = step.node
+                    break
+                if step.node is not None and step.kind not in ("later", "process", WORKER):
+                    found.append(step.node)
+            node = inner
+        return found
+
     def has(self, flag: str) -> bool:
         """Whether the program has the flag."""
         return f"flag:{flag}" in self.effects
