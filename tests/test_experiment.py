@@ -1714,6 +1714,51 @@ if __name__ == "__main__":
     assert "initial_seed" in fixed(tmp_path, below, unsafe=True)["engine.py"]
 
 
+def test_no_process_goes_on_from_a_copy_of_the_source_of_seeds(tmp_path: Path) -> None:
+    """Tasks of a pool, targets and classes of processes would all have drawn the same numbers."""
+    text = """\
+import multiprocessing as mp
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import torch
+
+
+def draw():
+    return np.random.default_rng()
+
+
+def roll(index):
+    return index, int(draw().integers(10**6))
+
+
+class Worker(mp.Process):
+    def run(self):
+        source = torch.Generator()
+        source.seed()
+        print(torch.rand(1, generator=source))
+
+
+def play(queue):
+    queue.put(np.random.default_rng().random())
+
+
+def many():
+    return [np.random.default_rng() for _ in range(3)]
+
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        print(list(pool.map(roll, range(4))))
+    mp.Process(target=play, args=(mp.Queue(),)).start()
+    Worker().start()
+    print(many())
+"""
+    new = fixed(tmp_path, {"program.py": text}, ("TDL104",), unsafe=True)["program.py"]
+    assert new.count("seed_source.getrandbits(32)") == 1
+    assert "[np.random.default_rng(seed_source.getrandbits(32)) for _ in range(3)]" in new
+
+
 def test_a_function_reads_no_seed_that_only_the_main_guard_binds(tmp_path: Path) -> None:
     """Whoever imports the function has no such name."""
     guard = 'if __name__ == "__main__":\n    seed = 3\n    torch.manual_seed(seed)\n    random.seed(seed)\n'

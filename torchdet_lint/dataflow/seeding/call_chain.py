@@ -19,8 +19,20 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ANNOTATION = ("annotation", "returns")
+# What runs a function in another process, by the last word of its name; the methods of pools, in files that make one.
+_PROCESSES = frozenset(("Process", "spawn", "start_processes", "Pool", "ProcessPoolExecutor"))
+_POOLED = frozenset((
+    "map", "imap", "imap_unordered", "starmap", "apply", "map_async", "starmap_async", "apply_async", "submit",
+))  # fmt: skip
+_POOLS = ("multiprocess", "ProcessPool")
+# So many functions of the file are looked through for what a process runs.
+_CALLERS = 3
 # A way of more calls than this is not followed: nobody seeds so far from where a generator is made.
 _LONGEST = 16
+
+
+def _is_process(base: ast.expr) -> bool:
+    return dotted_name(base).rpartition(".")[2] == "Process"
 
 
 class Site(NamedTuple):
@@ -99,6 +111,36 @@ class CallChain:
                 return (), "often" if calls else ""
             node = calls[0]
         return (), ""
+
+    def runs_in_process(self, node: ast.AST, depth: int = _CALLERS) -> bool:
+        """Whether `node` stands in a function that another process is handed to run, or in what such a function of the
+        file calls."""
+        for around in self.around(node):
+            if not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            owner = self.parents[around]
+            if around.name == "run" and isinstance(owner, ast.ClassDef) and any(map(_is_process, owner.bases)):
+                return True
+            name = f".{around.name}" if isinstance(owner, ast.ClassDef) else around.name
+            for use in self.uses.get(name, ()):
+                parent = self.parents[use]
+                if isinstance(parent, ast.Call) and parent.func is use:
+                    if depth > 0 and self.runs_in_process(parent, depth - 1):
+                        return True
+                elif self._is_for_process(use):
+                    return True
+        return False
+
+    def _is_for_process(self, use: ast.AST) -> bool:
+        """Whether a function is handed to what runs it in another process: `pool.map(f, rows)`, `Process(target=f)`."""
+        child = use
+        while (parent := self.parents.get(child)) is not None and not isinstance(parent, ast.stmt):
+            if isinstance(parent, ast.Call) and child is not parent.func:
+                word = dotted_name(parent.func).rpartition(".")[2]
+                if word in _PROCESSES or (word in _POOLED and any(text in self.module.text for text in _POOLS)):
+                    return True
+            child = parent
+        return False
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """`node` and what holds it, up to the file."""

@@ -26,7 +26,7 @@ from torchdet_lint.dataflow.seeding.ordered import (
 )
 from torchdet_lint.dataflow.seeding.seed_values import REPEATABLE_CALLS, SeedValues
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.finding import NeedHelper, NeedImport
+from torchdet_lint.finding import NeedHelper, NeedImport, Withhold
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.skeleton import dotted_name, imported
 from torchdet_lint.prefilter.syntax import children, walk
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 NUMBER = "{seed}"
 INITIAL_SEED = "{torch}.initial_seed()"
+_IN_PROCESSES = "several processes run this line, and each has to be handed a seed of its own"
 _PERMUTATION = "randperm("
 _SEEDS = "seed"
 _COMMENT = lazy(r"#[^\n]*")
@@ -136,7 +137,7 @@ class ProgramSeeds:
         configured one. `library` is the one whose global generator would draw the same from the same seed."""
         found = self._programs(node, "python" if library == "python" else "numpy", library)
         if found is not None:
-            return self.one_of_many if found == UNSEEN else found
+            return self._one_of_many_at(node) if found == UNSEEN else found
         text = "{seed}" + self._apart("{seed}", "0", int(self._is_used_globally(library)))
         own = not (self._speaks_of_seeds_around(node) or self._option_elsewhere)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
@@ -219,12 +220,20 @@ class ProgramSeeds:
         found = self._programs(node, "", generator or "", apart=apart)
         if found == UNSEEN:
             call = self.chains.call_at(node)
-            return self.one_of_many if apart or (call is not None and self.chains.repeats(call)) else found
+            often = apart or (call is not None and self.chains.repeats(call))
+            return self._one_of_many_at(node) if often else found
         if found is None:
             start = int(self._is_used_globally(generator or ""))
             text = "{seed}" + (self._apart("{seed}", "0", start) if apart else self._taken_by_all("{seed}", "0"))
             found = GeneratorSeed(text, "unsafe" if self._together or self._option_elsewhere else None)
         return found
+
+    def _one_of_many_at(self, node: cst.CSTNode) -> GeneratorSeed:
+        """The same for `node`, with no fix where other processes run it: each would go on from a copy of the source."""
+        call = self.chains.call_at(node)
+        if call is None or not self.chains.runs_in_process(call):
+            return self.one_of_many
+        return self.one_of_many._replace(needs=(Withhold(_IN_PROCESSES),))
 
     @functools.cached_property
     def one_of_many(self) -> GeneratorSeed:
