@@ -1759,6 +1759,34 @@ if __name__ == "__main__":
     assert "[np.random.default_rng(seed_source.getrandbits(32)) for _ in range(3)]" in new
 
 
+def test_two_loaders_of_a_rank_shuffle_unlike_those_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second loader was given what torch was seeded with and one more: the seed of the next rank."""
+    text = (
+        IMPORTS
+        + OPTIONS
+        + """
+import os
+
+rank = int(os.environ.get("RANK", 0))
+torch.manual_seed(options().seed + rank)
+loaders = [
+    DataLoader(range(16), batch_size=16, shuffle=True),
+    DataLoader(range(16), batch_size=16, shuffle=True),
+]
+shown(draws=[batch.tolist() for loader in loaders for batch in loader])
+"""
+    )
+    program = tmp_path / "program.py"
+    program.write_text(fixed(tmp_path, {"program.py": text}, ("TDL302",))["program.py"])
+    orders = []
+    for rank in range(3):
+        monkeypatch.setenv("RANK", str(rank))
+        orders += run(program)["draws"]
+    assert kinds({"draws": orders}) == 6
+
+
 def test_a_function_reads_no_seed_that_only_the_main_guard_binds(tmp_path: Path) -> None:
     """Whoever imports the function has no such name."""
     guard = 'if __name__ == "__main__":\n    seed = 3\n    torch.manual_seed(seed)\n    random.seed(seed)\n'

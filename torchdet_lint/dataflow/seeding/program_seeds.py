@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 NUMBER = "{seed}"
 INITIAL_SEED = "{torch}.initial_seed()"
 _IN_PROCESSES = "several processes run this line, and each has to be handed a seed of its own"
+# No program runs as so many processes.
+_RANKS = 10_000
 _PERMUTATION = "randperm("
 _SEEDS = "seed"
 _COMMENT = lazy(r"#[^\n]*")
@@ -396,7 +398,24 @@ class ProgramSeeds:
             self.given[key] = max(known, default=start)
         number = max(self.given[key], start)
         self.given[key] = number + 1
-        return f" + {number}" if number else ""
+        # The next numbers are those of the processes that come next.
+        return f" + {number * (_RANKS if self._seeds_by_rank else 1)}" if number else ""
+
+    @functools.cached_property
+    def _seeds_by_rank(self) -> bool:
+        """Whether the file seeds something with the number of a process: `torch.manual_seed(seed + rank)`."""
+        return any(
+            _SEEDS in name.lower() and any(map(self._is_of_process, use.args))
+            for name, uses in self.chains.uses.items()
+            for use in (self.chains.parents[one] for one in uses)
+            if isinstance(use, ast.Call)
+        )
+
+    def _is_of_process(self, node: ast.expr) -> bool:
+        words = (
+            dotted_name(one).rpartition(".")[2] for one in walk(node) if isinstance(one, (ast.Name, ast.Attribute))
+        )
+        return any(word and self.conventions.numbers_process.search(word) for word in words)
 
     def _taken_by_all(self, key: str, written: str) -> str:
         """Nothing, for the global generators share a seed; the objects of the file get others."""
