@@ -63,6 +63,7 @@ class Classes:
         self._own_assignments = functools.cache(own_assignments)
         self._own_added = functools.cache(own_added)
         self._own_attributes = functools.cache(own_attributes)
+        self._asked_above = functools.cache(_asked_above)
         self._bindings = functools.cache(_bindings)
         self._names_set = functools.cache(_names_set)
 
@@ -200,24 +201,27 @@ class Classes:
 
     def run_in_worker(self, instance: Instance, called: str = "") -> list[tuple[ast.FunctionDef, File, str]]:
         """The methods of an object that a worker runs, each with its file and class; `called` is one by name."""
-        known: dict[str, tuple[ast.FunctionDef, File, str]] = {}
-        for class_, file in instance.classes:
+        known: dict[str, list[tuple[int, tuple[ast.FunctionDef, File, str]]]] = {}
+        for level, (class_, file) in enumerate(instance.classes):
             for member in class_.body:
                 if isinstance(member, ast.FunctionDef):
-                    known.setdefault(member.name, (member, file, class_.name))
-        queue = [name for name in known if name == called or (not called and name in self.facts.methods)]
+                    known.setdefault(member.name, []).append((level, (member, file, class_.name)))
+        # What is asked of `self` begins at the class of the object, what is asked of `super()` at the next one.
+        queue = [(name, 0) for name in known if name == called or (not called and name in self.facts.methods)]
         if called in ("", _ROW) and self._runs_own_row(instance, self.facts.getting):
-            queue.append("get")
-        found: dict[str, None] = {}
+            queue.append(("get", 0))
+        found: dict[int, tuple[ast.FunctionDef, File, str]] = {}
         while queue:
-            name = queue.pop()
-            if name in found or name not in known:
+            name, first = queue.pop()
+            level, place = next((one for one in known.get(name, ()) if one[0] >= first), (0, None))
+            if place is None or id(place[0]) in found:
                 continue
-            found[name] = None
-            function = known[name][0]
+            function = place[0]
+            found[id(function)] = place
             dead = self.constants.dead(function, instance.constants)
-            queue += own_attributes(function, dead) if dead else self._own_attributes(function)
-        return [known[name] for name in found]
+            queue += ((one, 0) for one in (own_attributes(function, dead) if dead else self._own_attributes(function)))
+            queue += ((one, level + 1) for one in self._asked_above(function))
+        return list(found.values())
 
     def applied_by_base(self, instance: Instance) -> tuple[str, ...]:
         """The attributes of an object that the row of its base class, of a library, applies."""
@@ -445,11 +449,18 @@ def _of_import_call(node: ast.expr) -> str:
 
 def _calls_above(row: ast.FunctionDef) -> bool:
     """Whether a method calls `super().__getitem__`."""
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == _ROW
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id == "super"
-        for node in walk(row)
-    )
+    return _ROW in _asked_above(row)
+
+
+def _asked_above(function: ast.FunctionDef) -> list[str]:
+    """The methods that `function` asks of `super()`, or of a class by its name: `Base.__getitem__(self, index)`."""
+    found = []
+    for node in walk(function):
+        owner = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(node, ast.Attribute) and isinstance(owner, ast.Call):
+            found += [node.attr] if isinstance(owner.func, ast.Name) and owner.func.id == "super" else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            first = node.args[0]
+            named = dotted_name(node.func.value).rpartition(".")[2][:1].isupper()
+            found += [node.func.attr] if named and isinstance(first, ast.Name) and first.id == "self" else []
+    return found
