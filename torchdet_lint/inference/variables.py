@@ -141,6 +141,10 @@ class Variables:
             for call in self.module.calls_in(home):
                 if isinstance(call.receiver, cst.Name) and call.attribute in self.facts.taking:
                     found.setdefault(call.receiver.value, []).extend(arg.value for arg in call.node.args[-1:])
+                elif isinstance(call.receiver, cst.Name) and call.attribute in self.facts.taking_at:
+                    place, name = self.facts.taking_at[call.attribute]
+                    given = call.argument(name, ("",) * place + (name,))
+                    found.setdefault(call.receiver.value, []).extend([given.node] if given is not None else ())
                 elif isinstance(call.receiver, cst.Name) and call.attribute == "requires_grad_":
                     found.setdefault(call.receiver.value, []).append(call.node)
             for target, value in self.module.assignments_in(home):

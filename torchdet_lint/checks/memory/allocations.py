@@ -78,9 +78,13 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
         return None
     if any(name.startswith("numpy.") for name in call.names):
         return _array(module, call, word)
-    if word.endswith("_like") or word in module.library.facts.memory.strided:
+    if word.endswith("_like"):
         return Buffer(call.node, word, None)
     sizes = _sizes(module, call)
+    if word in module.library.facts.memory.strided:
+        given = call.argument("size", ("size",))
+        elements = module.elements(given.node, call.scope, call.order) if given is not None else None
+        sizes = [module.value(element) for element in elements] if elements is not None else None
     if word.endswith("Tensor") and not _evidently_sizes(module, call, sizes):
         return None
     if word == "new" and not _is_new_tensor(call, sizes):
@@ -113,10 +117,15 @@ def _array(module: Module, call: Call, word: str) -> Buffer | None:
         return Buffer(call.node, word, None, True)
     elements = module.elements(shape.value, call.scope, call.order)
     if elements is not None:
-        return Buffer(call.node, word, tuple(_extent(module.value(element)) for element in elements), True)
-    value = module.value(shape.value)
-    single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
-    return Buffer(call.node, word, (_extent(value),) if single else None, True)
+        sizes = [module.value(element) for element in elements]
+    else:
+        value = module.value(shape.value)
+        single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
+        sizes = [value] if single else []
+    if not sizes:
+        return Buffer(call.node, word, None, True)
+    extents = tuple(extent(module, value.node) for value in sizes)
+    return Buffer(call.node, word, tuple(_extent(value) for value in sizes), True, extents)
 
 
 def _is_new_tensor(call: Call, sizes: list[Value] | None) -> bool:
