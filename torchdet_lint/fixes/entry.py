@@ -336,18 +336,36 @@ def _written(draft: Draft, statements: Sequence[tuple[str, str]], before: int) -
 
 def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]) -> None:
     assert isinstance(guard.node, cst.If)
+    body = guard.node.body.body
+    modules = {module for module, _ in statements if module and module not in draft.helpers}
+    here = {module for module in modules if any(_imports(one, module) for one in body)}
+    lazily = sorted(module for module in modules - here if _is_imported_lazily(draft, module, guard))
+    draft.helpers.update({module: module for module in (*here, *lazily)})
     content = _written(draft, statements, guard.first)
-    body, imports = guard.node.body.body, CUBLAS not in statements
+    imports = CUBLAS not in statements or bool(here)
     first = next((one for one in body if not _stays_above(draft, one, imports=imports)), body[0])
     if isinstance(guard.node.body, cst.IndentedBlock):
+        draft.file_edits += [draft.editor.before(first, f"import {module}\n") for module in lazily]
         draft.file_edits.append(draft.editor.before(first, content))
         return
+    content = "".join(f"import {module}\n" for module in lazily) + content
     start = draft.layout.span(first)[0]
     text = draft.module.text
     gap = len(text[:start]) - len(text[:start].rstrip(" \t"))
     indent, newline = draft.layout.indent, draft.layout.newline
     lines = "".join(f"{newline}{indent}{line}" for line in content.split("\n") if line)
     draft.file_edits.append(draft.editor.edit(start - gap, start, f"{lines}{newline}{indent}"))
+
+
+def _is_imported_lazily(draft: Draft, module: str, guard: Top) -> bool:
+    """Whether only functions of the file import `module`: a program that is started does so below its main guard."""
+    return draft.bound(module, draft.node, guard.first) is None and draft.layout.names.only_inside(module)
+
+
+def _imports(statement: cst.CSTNode, module: str) -> bool:
+    """Whether a statement is `import module`."""
+    leaf = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return isinstance(leaf, cst.Import) and any(one.asname is None and dotted(one.name) == module for one in leaf.names)
 
 
 def _stays_above(draft: Draft, statement: cst.CSTNode, *, imports: bool) -> bool:

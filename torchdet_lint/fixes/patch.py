@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.fixes.layout import line_end
 from torchdet_lint.module.cells import legible
 from torchdet_lint.prefilter.chains import too_long
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
@@ -214,6 +215,7 @@ def _joined(contents: Sequence[str]) -> str:
             above, after, _, following = blocks[place + 1]
             if rank == following == 0:
                 together = import_key(body[-1])[0] == import_key(after[0])[0]
+                below = below if together or above or below else [line_end(body[-1])]
             else:
                 together = 0 < rank < len(_RANKS) - 1 and 0 < following < len(_RANKS) - 1
             joined += [] if together else above if len(above) > len(below) else below
