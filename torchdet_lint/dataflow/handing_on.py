@@ -14,6 +14,7 @@ import libcst as cst
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 from torchdet_lint.dataflow.neighbours import taken_whole
 from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module, Value
 
-_LOADER_CALLED = "oader("
+_LOADER_CALLED = lazy(r"oader\s*\(")
 _DEEP = 4
 # So many constructors and functions are looked at for one call.
 _MANY = 64
@@ -65,11 +66,10 @@ class HandingOn:
     def calls(self, target: str, word: str, added: Sequence[str]) -> Iterator[HandedOn]:
         """The calls of this file with an argument `word`, or of what is called a loader and may give the argument
         another name, that amount to one of `target`."""
-        keyword = f"{word}="
-        passes = re.compile(rf"(?<!\w){keyword}(?!=)")
+        passes = re.compile(rf"(?<!\w){word}\s*=(?!=)")
 
         def is_written(text: str) -> bool:
-            return _LOADER_CALLED in text or (keyword in text and passes.search(text) is not None)
+            return _LOADER_CALLED.search(text) is not None or (word in text and passes.search(text) is not None)
 
         if not is_written(self.module.text):
             return

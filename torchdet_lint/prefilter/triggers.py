@@ -31,6 +31,11 @@ def triggers_of(catalogue: Catalogue) -> Triggers:
     return Triggers(catalogue)
 
 
+def spellings(mark: str) -> tuple[str, ...]:
+    """`mark` as it stands in a file: `shuffle=True` and `shuffle = True`, `set(` and `set (`."""
+    return tuple(dict.fromkeys((mark, mark.replace("=", " = "), mark.replace("=", " ="), mark.replace("(", " ("))))
+
+
 class Triggers:
     """The words for which a statement is parsed, and what else must stand in the file for them to mean anything.
 
@@ -42,7 +47,7 @@ class Triggers:
         self.needs, self.names = _needs(catalogue)
         self.roots = frozenset[str]().union(*(need[0] for needs in self.needs.values() for need in needs if need))
         rules = catalogue.rules.values()
-        self.marks = tuple(sorted(mark for rule in rules for mark in rule.marks))
+        self.marks = tuple(sorted({way for rule in rules for mark in rule.marks for way in spellings(mark)}))
         self.patterns = tuple(re.compile(text) for rule in rules for text in rule.patterns)
 
     def within(self, text: str) -> frozenset[str]:

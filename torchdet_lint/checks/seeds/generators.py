@@ -20,6 +20,7 @@ from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import returned
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Call, Module, Value
 
+_FACTORY = lazy(r"\b(?:default_)?factory\s*=")
 # So many functions of other files are looked through for what a table comes from.
 _FUNCTIONS = 2
 
@@ -63,10 +65,10 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
 
 def _factories(module: Module, rule: Rule) -> Iterator[tuple[cst.BaseExpression, Row]]:
     """The generators' classes that are given as the factory of a default: they are called without a seed."""
-    if "factory=" not in module.text:
+    if _FACTORY.search(module.text) is None:
         return
     rows = {name: row for row in rule.calls for name in row.names}
-    module.load_where(lambda text: "factory=" in text)
+    module.load_where(lambda text: _FACTORY.search(text) is not None)
     for call in module.calls:
         for given in (call.keyword_node("default_factory"), call.keyword_node("factory")):
             names = module.resolve(given.value, call.scope, call.order) if given is not None else ()

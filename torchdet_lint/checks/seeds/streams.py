@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.prefilter.triggers import spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ _DEEP = 12
 
 def streamed_shuffles(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
     """The calls of `shuffle` of a streamed data set that meet a row of the rule."""
-    if not (any(mark in module.text for mark in rule.marks) and module.imports("datasets")):
+    if not (any(way in module.text for mark in rule.marks for way in spellings(mark)) and module.imports("datasets")):
         return
     module.load_where(lambda part: ".shuffle(" in part, "shuffle")
     for row in rule.calls:
