@@ -308,7 +308,7 @@ def _default_of_option(module: Module, value: Value) -> str:
     if not isinstance(value.node, cst.Attribute):
         return ""
     name = value.node.attr.value.replace("_", "[-_]")
-    option = re.search(rf"\.add_argument\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", module.text)
+    option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", module.text)
     default = _TUNED_BY_DEFAULT.search(option[1]) if option is not None else None
     return default[1] if default is not None else ""
 

@@ -425,7 +425,7 @@ class Follower(Calling):
         key = (id(loop), dotted(taken.value))
         known = self.module.shared(_Joined).known
         if key not in known:
-            added = rf"\b{re.escape(key[1])}\s*(?:\.(?:append|extend|add|update)\(|[|+]?=[^=])"
+            added = rf"\b{re.escape(key[1])}\s*(?:\.(?:append|extend|add|update)[ \t]*\(|[|+]?=[^=])"
             known[key] = re.search(added, self.module.code(loop.body)) is not None
         return known[key]
 

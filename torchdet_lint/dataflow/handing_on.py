@@ -360,7 +360,7 @@ def _plain(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
 def _goes_elsewhere(body: str, options: str) -> bool:
     """Whether the `options` that a call in `body` passes are more than looked up and changed in the rest of it."""
     word = re.escape(options)
-    return len(re.findall(rf"(?<!\bin )\b{word}\b(?!\s*(?:\.\w+\(|\[))", body)) != 1
+    return len(re.findall(rf"(?<!\bin )\b{word}\b(?!\s*(?:\.\w+[ \t]*\(|\[))", body)) != 1
 
 
 def _starred(function: cst.FunctionDef, star: str) -> str:

@@ -93,7 +93,7 @@ class Neighbours:
 
     def heirs(self, class_: str, file: str) -> list[tuple[Module, Class]]:
         """The classes of the other files in the folder of `file` that derive from its `class_`, and their files."""
-        derives = re.compile(rb"^class \w+\([^)\n]*\b" + class_.encode() + rb"\b", re.MULTILINE)
+        derives = re.compile(rb"^class \w+[ \t]*\([^)\n]*\b" + class_.encode() + rb"\b", re.MULTILINE)
         return [
             (module, one)
             for module in self.in_folder(os.path.split(file)[0], file, class_.encode(), derives.search)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _LOADS = ".load_state_dict("
-_LOADED = lazy(r"\.load_state_dict\(\s*([A-Za-z_]\w*)\s*[,)]")
+_LOADED = lazy(r"\.load_state_dict[ \t]*\(\s*([A-Za-z_]\w*)\s*[,)]")
 
 
 class Accesses:

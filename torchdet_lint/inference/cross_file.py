@@ -38,7 +38,7 @@ _LONG = 2_000
 # So much of the constructor of a network, of its `forward` and of what that calls is read.
 _LONGEST = 10_000
 _METHOD = lazy(r"^([ \t]+)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
-_OWN = lazy(r"\bself\.(\w+)\(")
+_OWN = lazy(r"\bself\.(\w+)[ \t]*\(")
 _SIGNED = lazy(r":[ \t]*(?:#[^\n]*)?\r?\n")
 # Where something else begins at top level.
 _NEXT = lazy(r"^[^\s#)\]]", re.MULTILINE)

@@ -99,7 +99,7 @@ class Parameters:
         if (outer is not self.module.scope and not maker) or (class_ is not None and not maker):
             return UNKNOWN
         text = self.module.text if maker else self.module.code(function)
-        if not re.search(rf"\b(?:self\.\w+|{name})\(" if maker else rf"(?<![\w.]){name}\(", text):
+        if not re.search(rf"\b(?:self\.\w+|{name})[ \t]*\(" if maker else rf"(?<![\w.]){name}[ \t]*\(", text):
             return UNKNOWN
         called = class_.name if class_ is not None else function.name.value
         parameters = positional(function)[1 if maker else 0 :]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Binding, Scope
 
 # What goes through a loop that takes steps may be optimized, or differentiated again.
-_OWN_GRAPH = lazy(r"\brequires_grad|\bretain_graph\b|\bParameter\(|\boptim\.\w+\(\s*\[")
+_OWN_GRAPH = lazy(r"\brequires_grad|\bretain_graph\b|\bParameter[ \t]*\(|\boptim\.\w+[ \t]*\(\s*\[")
 _MASK = AbstractValue(what="tensor", dtype="bool", gradient="no")
 
 

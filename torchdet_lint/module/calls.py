@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _HANDS_ON = lazy(
-    r"\s*def\s+__init__\(\s*self\s*,\s*\*(\w+)[^,*()]*,\s*\*\*(\w+)[^,*()]*\)[^\n]*:\n"
-    r"(?:.*\n)*?\s*super\([^()]*\)\.__init__\(\s*\*\1\s*,\s*\*\*\2\s*\)"
+    r"\s*def\s+__init__[ \t]*\(\s*self\s*,\s*\*(\w+)[^,*()]*,\s*\*\*(\w+)[^,*()]*\)[^\n]*:\n"
+    r"(?:.*\n)*?\s*super[ \t]*\([^()]*\)\.__init__[ \t]*\(\s*\*\1\s*,\s*\*\*\2\s*\)"
 )
 
 

@@ -22,18 +22,20 @@ _OPENING = lazy(r"\s*\(")
 _BRACKETS = lazy(r"[()\[\]{}\"'#]")
 _NO_ELEMENTS = lazy(r"\s*[\[(]?\s*(?:[\w.]+(?:\([\w., ]*\))?\s*,\s*)*0\s*[,)\]]")
 _CHOICE = r"(?:[ \t]+if\b[^\n]*\belse\b[^\n]*)?"
-_NAMED = r"[ \t]*self\.(?:(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*|register_(?:buffer|parameter)\(\s*[\"'](\w+)[\"'],\s*)"
-_KEPT = lazy(rf"(?:^|\n){_NAMED}(?:[\w.]*(?:Parameter|Buffer)\(\s*)?(?:[\w.]+\.)?$")
+_NAMED = (
+    r"[ \t]*self\.(?:(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*|register_(?:buffer|parameter)[ \t]*\(\s*[\"'](\w+)[\"'],\s*)"
+)
+_KEPT = lazy(rf"(?:^|\n){_NAMED}(?:[\w.]*(?:Parameter|Buffer)[ \t]*\(\s*)?(?:[\w.]+\.)?$")
 _RETURNED = lazy(r"(?:^|\n)[ \t]*return[ \t]+(?:[\w.]+\.)?$")
 _END = lazy(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
-_ITEM = lazy(r"(?:^|\n)[ \t]*self\.\w+\[[^\[\]\n]*\][ \t]*=[ \t]*(?:[\w.]*Parameter\(\s*)?(?:[\w.]+\.)?$")
+_ITEM = lazy(r"(?:^|\n)[ \t]*self\.\w+\[[^\[\]\n]*\][ \t]*=[ \t]*(?:[\w.]*Parameter[ \t]*\(\s*)?(?:[\w.]+\.)?$")
 _ENDS_CALLS = lazy(rf"(?:\s*(?:,[^()]*)?\)){{0,2}}{_CHOICE}[ \t]*(?:#[^\n]*)?(?:\n|$)")
-_METHOD = lazy(r"\s*\.(\w+)\(")
+_METHOD = lazy(r"\s*\.(\w+)[ \t]*\(")
 _QUOTES = ("'", '"')
 _FIRST_ARGUMENT = lazy(r"\(\s*[\"']$")
-_WRITTEN = lazy(r"(?:\.data)?\.\w+_\(|\.data\b")
+_WRITTEN = lazy(r"(?:\.data)?\.\w+_[ \t]*\(|\.data\b")
 _INITIALISED = lazy(r"\binit[\w.]*\([^)]*$")
-_HANDED = lazy(r"(?<![\w.])(\w+)\(\s*self\.$")
+_HANDED = lazy(r"(?<![\w.])(\w+)[ \t]*\(\s*self\.$")
 _HANDED_ON = lazy(r"\s*[,)]")
 
 

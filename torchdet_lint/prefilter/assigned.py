@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 _ASSIGNS = lazy(r"(?<![=!<>])=(?!=)")
 _PLAIN = lazy(r"\s*self\.\w+\s*(?::[^+\-*/,]*)?")
-_CALL = lazy(r"\w\(")
+_CALL = lazy(r"\w[ \t]*\(")
 # An attribute of which no part is assigned and nothing is called.
 _ATTRIBUTE = lazy(r"\.([^\W\d]\w*)\b(?!\s*[.\[(])")
-_NAMED = lazy(r"\b(?:setattr|__setattr__)\(\s*[^,()\n]{1,80},\s*[\"'](\w+)[\"']")
+_NAMED = lazy(r"\b(?:setattr|__setattr__)[ \t]*\(\s*[^,()\n]{1,80},\s*[\"'](\w+)[\"']")
 # What gives an object attributes by names of the run.
-_AT_RUN_TIME = lazy(r"\bsetattr\(\s*self\b|\bself\.__dict__|\bvars\(\s*self\b|__setattr__|__setstate__")
+_AT_RUN_TIME = lazy(r"\bsetattr[ \t]*\(\s*self\b|\bself\.__dict__|\bvars[ \t]*\(\s*self\b|__setattr__|__setstate__")
 ANY = "*"
 
 

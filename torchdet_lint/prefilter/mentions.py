@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.prefilter.library import Library, Meant
     from torchdet_lint.prefilter.skeleton import Skeleton
 
-_TENSOR_MADE = lazy(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
+_TENSOR_MADE = lazy(r"\b\w*Tensor\s*\(|\bpartial[ \t]*\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
 _CHAIN = lazy(r"(?<![\w.)\]])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)\.$")
 _FAR = 120
 _LOOKING_UP = frozenset({"getattr", "setattr", "delattr", "import_module", "__import__", "attrgetter", "methodcaller"})

@@ -21,7 +21,7 @@ _IMPORTS = lazy(
 _WORK = lazy(
     r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import)\b"
     r"|\w+[ \t]*=[ \t]*lambda\b)"
-    r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w\()",
+    r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w[ \t]*\()",
     re.MULTILINE,
 )
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 # Without a group: from the file's own names, or from whatever module.
 _PICKS = lazy(
-    r"\bgetattr\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[(?!\s*[\"'])|\bglobals\(\)\s*\[(?!\s*[\"'])"
-    r"|(?<![\w.])eval\(|\bsys\.modules\["
+    r"\bgetattr[ \t]*\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[(?!\s*[\"'])|\bglobals\(\)\s*\[(?!\s*[\"'])"
+    r"|(?<![\w.])eval[ \t]*\(|\bsys\.modules\["
 )
 # A row, and a column from 0.
 Place = tuple[int, int]

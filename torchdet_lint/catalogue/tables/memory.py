@@ -30,13 +30,15 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def goes_through_parts(self) -> re.Pattern[str]:
         """A loop over all parts of a model: search."""
-        return re.compile(rf"\b(?:for|zip)\b[^:\n]*\b(?:{'|'.join(self.parts)})\(")
+        return re.compile(rf"\b(?:for|zip)\b[^:\n]*\b(?:{'|'.join(self.parts)})[ \t]*\(")
 
     @functools.cached_property
     def makes_tensor_of_size(self) -> re.Pattern[str]:
         """The beginning of a call of a tensor's class that is given extents, or may be: search."""
         size = "|".join(self.extents)
-        extents = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:(?:{size})\s*\)|size\(|shape\b|len\())"
+        extents = (
+            rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:(?:{size})\s*\)|size[ \t]*\(|shape\b|len[ \t]*\())"
+        )
         classes = "|".join(self.classes)
         return re.compile(
             rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={extents})|(?:{classes})Tensor(?={extents}|\(\s*\w+\)))"
@@ -46,4 +48,4 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     def is_extent(self) -> re.Pattern[str]:
         """The text of an expression that is evidently an extent: fullmatch."""
         size = "|".join(self.extents)
-        return re.compile(rf"(?:[\w.]+\.)?(?:{size})|len\(.*\)|[\w.]+\.(?:size\(.*\)|shape(?:\[.*\])?)")
+        return re.compile(rf"(?:[\w.]+\.)?(?:{size})|len[ \t]*\(.*\)|[\w.]+\.(?:size[ \t]*\(.*\)|shape(?:\[.*\])?)")

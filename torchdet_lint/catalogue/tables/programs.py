@@ -86,7 +86,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def may_trace(self) -> re.Pattern[str]:
         """The text of a function that may call one of `traces`: search."""
         last = sorted({name.rpartition(".")[2] for name in self.traces} | self.summarizes)
-        return re.compile(rf"\b(?:{'|'.join(last)})\(")
+        return re.compile(rf"\b(?:{'|'.join(last)})[ \t]*\(")
 
     @functools.cached_property
     def decorates_command(self) -> re.Pattern[str]:

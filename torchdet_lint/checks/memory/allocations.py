@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _SPREADING = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
-_EXTENT = lazy(r"\.size\(|\.shape\b|^len\(")
+_EXTENT = lazy(r"\.size[ \t]*\(|\.shape\b|^len[ \t]*\(")
 
 
 def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:

@@ -185,4 +185,4 @@ def beyond(module: Module, buffer: Buffer, bound: cst.BaseExpression) -> int | N
 
 
 _SHAPE = lazy(r"\.shape\[(\d+)\]")
-_LENGTH = lazy(r"\blen\(([\w.]+)\)")
+_LENGTH = lazy(r"\blen[ \t]*\(([\w.]+)\)")

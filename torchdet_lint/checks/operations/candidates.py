@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
     from torchdet_lint.prefilter.library import Operation
 
-_TRAINS = lazy(r"\.backward\(")
-_STEPS = lazy(r"\.step\(")
+_TRAINS = lazy(r"\.backward[ \t]*\(")
+_STEPS = lazy(r"\.step[ \t]*\(")
 _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
-_STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
+_STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*[ \t]*\(", re.MULTILINE)
 _OFFERS = lazy(r"\bchoices\s*=\s*\[[^\]]*|\bdefault\s*=\s*[\"']\w+[\"']")
 _TEXTS = lazy(r"[\"'](\w+)[\"']")
 _ASSIGNED = lazy(r"\s*(?::[^=\n]*)?=(?!=)")
 _AMONG = lazy(r"\s*[,)\]][^=\n(]*=(?!=)")
-_CALL = lazy(r"[ \t]*[\w.]+\(")
-_PICKS = lazy(r"getattr\((?:torch\.)?nn,")
+_CALL = lazy(r"[ \t]*[\w.]+[ \t]*\(")
+_PICKS = lazy(r"getattr[ \t]*\(\s*(?:torch\.)?nn\s*,")
 # Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
 _TOLD = {frozenset(("bidirectional",)): _RECURRENT, frozenset(("num_layers", "batch_first")): _RECURRENT}
@@ -120,13 +120,13 @@ class Operations:
         if words:
             self.module.look_for(*sorted(words))
             # An attribute may be called as a function is: `self.cross_entropy(…)`.
-            called = re.compile(rf"\.(?:{'|'.join(sorted(words))})\(")
+            called = re.compile(rf"\.(?:{'|'.join(sorted(words))})[ \t]*\(")
             self.module.load_where(lambda text: called.search(text) is not None)
         if shared:
             either = "|".join(sorted(shared))
-            handed = re.findall(rf"\b(\w+)\((?:[^()\n]*[,=(]\s*)?(?:{either})\s*[,)]", self.module.text)
+            handed = re.findall(rf"\b(\w+)[ \t]*\((?:[^()\n]*[,=(]\s*)?(?:{either})\s*[,)]", self.module.text)
             functions = "".join(f"|def {name}" for name in sorted(set(handed)))
-            named = re.compile(rf"\b(?:{either}{functions})\(")
+            named = re.compile(rf"\b(?:{either}{functions})[ \t]*\(")
             self.module.load_where(lambda text: named.search(text) is not None)
 
     def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
@@ -251,7 +251,7 @@ class Operations:
         if not isinstance(kind, cst.Attribute):
             return []
         name = kind.attr.value.replace("_", "[-_]")
-        option = re.search(rf"\.add_argument\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", self.module.text)
+        option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", self.module.text)
         return [text for told in _OFFERS.findall(option[1]) for text in _TEXTS.findall(told)] if option else []
 
     def _made(self, call: Call) -> Call | None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 # What applies, or hands on, the parts of a layer without their names.
 _ALL_PARTS = lazy(
-    r"\b(?:getattr|vars|eval|exec|locals)\(|\.(?:named_)?(?:children|modules)\(|\._modules\b|__dict__|__getattr__"
-    r"|super\(\)\.forward"
+    r"\b(?:getattr|vars|eval|exec|locals)[ \t]*\(|\.(?:named_)?(?:children|modules)[ \t]*\(|\._modules\b|__dict__"
+    r"|__getattr__|super\(\)\.forward"
 )
 # The same in a file that only makes the layer around them: by `getattr` it asks for other things.
-_PARTS_OF_ANOTHER = lazy(r"\.(?:named_)?(?:children|modules)\(|\._modules\b")
+_PARTS_OF_ANOTHER = lazy(r"\.(?:named_)?(?:children|modules)[ \t]*\(|\._modules\b")
 
 
 class _Text:

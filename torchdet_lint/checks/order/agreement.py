@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchdet_lint.checks.order.set_candidates import CALLS_SET
 from torchdet_lint.checks.order.set_shapes import copied, is_given_set, shape, source_of
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, opposite
@@ -52,7 +53,9 @@ class Forms:
         return [(index, node) for index, found in sorted(self._by_form.get(form, {}).items()) for node in found]
 
     def _load(self, words: frozenset[str]) -> None:
-        self.module.load_where(lambda text: all(word in text for word in words) and ("set(" in text or "{" in text))
+        self.module.load_where(
+            lambda text: all(word in text for word in words) and ("{" in text or CALLS_SET.search(text) is not None)
+        )
 
 
 class Agreement:

@@ -424,7 +424,9 @@ def _only_first(module: Module, node: cst.CSTNode) -> bool:
 
 
 def _sorts(body: str, name: str) -> bool:
-    return re.search(rf"\b{name}\.sort\(|\b{name}\[:\]\s*=\s*[\w.]*sort|\b{name}\s*=\s*[\w.]*sort", body) is not None
+    return (
+        re.search(rf"\b{name}\.sort[ \t]*\(|\b{name}\[:\]\s*=\s*[\w.]*sort|\b{name}\s*=\s*[\w.]*sort", body) is not None
+    )
 
 
 def _only_sorted(body: str, name: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ONE = ("add", "append", "appendleft", "insert")
 MANY = ("extend", "extendleft", "update")
 _METHODS = frozenset((*ONE, *MANY))
-_PUTS_IN = lazy(rf"(\w+)\.(?:{'|'.join((*ONE, *MANY))})\(")
+_PUTS_IN = lazy(rf"(\w+)\.(?:{'|'.join((*ONE, *MANY))})[ \t]*\(")
 
 
 class Fillings:

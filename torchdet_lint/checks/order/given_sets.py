@@ -31,15 +31,21 @@ if TYPE_CHECKING:
 _SET = lazy(r"[sS]et\b")
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?\Z")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
-_GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
+_GOES = lazy(
+    r"\s*(?:enumerate[ \t]*\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)[ \t]*\(|(\w+)\b(?!\s*[.(\[]))"
+)
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
-_RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
-_TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(|[\[(,]\s*\*|\.pop\(\)|\bkey\s*=")
-_RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
+_RESULT = lazy(r"= *((?:\w+\.)?\w+)[ \t]*\(")
+_TAKES = lazy(
+    r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)[ \t]*\(|[\[(,]\s*\*|\.pop[ \t]*\(\s*\)|\bkey\s*="
+)
+_RETURNED = lazy(
+    r"\breturn\b[^\n]*(?:set[ \t]*\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set[ \t]*\(|\{)"
+)
 _GIVES_SET = r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b"
 _ARROW = lazy(_GIVES_SET)
-_RETURNS = lazy(rf"^[ \t]*def (\w+)\([^\n]*\)[ \t]*{_GIVES_SET}", re.MULTILINE)
-_VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
+_RETURNS = lazy(rf"^[ \t]*def (\w+)[ \t]*\([^\n]*\)[ \t]*{_GIVES_SET}", re.MULTILINE)
+_VIEWS = lazy(r"\.(?:keys|items)[ \t]*\(\s*\)[ \t]*[-&|^]")
 _MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
 _SAID = lazy(r"\s*:")
 _GIVEN = lazy(r"\s*(?::[^=\n]*)?:?=(?!=)")

@@ -204,7 +204,7 @@ def _returned_annotation(module: Module, node: cst.Call) -> str:
     if not own and not isinstance(node.func, cst.Name):
         return ""
     found = re.search(
-        rf"^[ \t]*(?:async )?def {re.escape(word)}\((?:[^()]|\([^()]*\))*\)\s*->\s*([^:\n]+):",
+        rf"^[ \t]*(?:async )?def {re.escape(word)}[ \t]*\((?:[^()]|\([^()]*\))*\)\s*->\s*([^:\n]+):",
         module.text,
         re.MULTILINE,
     )

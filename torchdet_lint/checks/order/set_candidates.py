@@ -18,21 +18,25 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_CALLED = lazy(r"\w+(?:\(|\.union\b)")
+CALLS_SET = lazy(r"set[ \t]*\(|set\.union")
+_UPDATES = lazy(r"\.update[ \t]*\(\s*$")
+_CALLED = lazy(r"\w+(?:[ \t]*\(|\.union\b)")
 _NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
-_LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+[ \t]*\(\s*)?"
 _UNPACKED = r",[ \t]*\*?[\w.]+\)?[ \t]+=[ \t]*"
-_MAPPED = r"\bmap\([^(),\r\n]*,\s*"
-_SORTED = lazy(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
+_MAPPED = r"\bmap[ \t]*\([^(),\r\n]*,\s*"
+_SORTED = lazy(r"\bsorted[ \t]*\(\s*(?:(?:list|tuple)[ \t]*\(\s*)?$")
 # By a length or a number of occurrences, which several elements may share.
 _TIED = lazy(r"key\s*=\s*(?:len\b|lambda\b|[\w.]+\.(?:count|get|__getitem__)\b)")
-_KEYED = lazy(r"\b(?:sorted|max|min)\(\s*(?:(?:list|tuple)\(\s*)?(?:self\.|cls\.)?$")
+_KEYED = lazy(r"\b(?:sorted|max|min)[ \t]*\(\s*(?:(?:list|tuple)[ \t]*\(\s*)?(?:self\.|cls\.)?$")
 _DERIVED = lazy(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
-    r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
+    r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)[ \t]*\(|[-&|^])[^\r\n]*)"
 )
-_HANDED = lazy(r"(?<![\w.])(?:self\.|cls\.)?(?:(\w+)\.)?(\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
-_MADE = lazy(r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*(\w+)\(")
+_HANDED = lazy(
+    r"(?<![\w.])(?:self\.|cls\.)?(?:(\w+)\.)?(\w+)[ \t]*\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list[ \t]*\(\s*)?$"
+)
+_MADE = lazy(r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*(\w+)[ \t]*\(")
 _GIVEN_BACK = lazy(r"\breturn (?:self\.|cls\.)?$")
 _BEFORE = 100
 
@@ -45,14 +49,19 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
     for unit, text in zip(module.units, module.texts, strict=True):
-        if "set(" not in text and "{" not in text and "set.union" not in text:
+        if "{" not in text and CALLS_SET.search(text) is None:
             continue
         tied, counted = _TIED.search(text) is not None, "most_common" in text
         for before in _before_sets(text, display):
             keyed = tied and _KEYED.search(before) is not None
             if not keyed and _SORTED.search(before):
                 continue
-            if keyed or (counted and before.endswith(".update(")) or is_taken.search(before) or handed_on(before):
+            if (
+                keyed
+                or (counted and _UPDATES.search(before) is not None)
+                or is_taken.search(before)
+                or handed_on(before)
+            ):
                 taken.add(text)
             elif given := _NAMED.search(before):
                 for owner, _, name in (one.rpartition(".") for one in given[1].split(", ")):
@@ -69,7 +78,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         goes_on = (leads_on, _KEYED) if _TIED.search(text) is not None else (leads_on,)
         for name in _with_derived(named, text):
             befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
-            if f"{name}.pop()" in text or any(
+            if _pops(name, text) or any(
                 any(pattern.search(before) for pattern in goes_on)
                 or handed_on(before)
                 or (_GIVEN_BACK.search(before) and _is_called(module, unit))
@@ -84,10 +93,17 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     return taken.__contains__
 
 
+def _pops(name: str, text: str) -> bool:
+    """Whether `text` takes elements out of what it calls `name`."""
+    return f"{name}.pop" in text and re.search(rf"{re.escape(name)}\.pop[ \t]*\([ \t]*\)", text) is not None
+
+
 def _is_called(module: Module, unit: Unit) -> bool:
     """Whether `unit` is a function that the file seems to call, or to read as a property."""
     name = unit.piece.name
-    return unit.piece.kind == "function" and (module.text.count(f"{name}(") > 1 or f".{name}" in module.text)
+    return unit.piece.kind == "function" and (
+        len(re.findall(rf"{name}[ \t]*\(", module.text)) > 1 or f".{name}" in module.text
+    )
 
 
 def _taken_by_bases(module: Module, names: Iterable[str], leads_on: re.Pattern[str]) -> set[str]:
@@ -124,9 +140,9 @@ def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
 @functools.lru_cache(maxsize=4)
 def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What stands right before a set that is gone through on the spot, and before the name of one."""
-    taking = rf"\b(?:{'|'.join(sorted(takers))})\(\s*\(?|\*\(?"
-    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+|\w\.extend\(\s*|{_UNPACKED})$")
-    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\(|{_MAPPED}|{_UNPACKED})(?:\w+\.)?$")
+    taking = rf"\b(?:{'|'.join(sorted(takers))})[ \t]*\(\s*\(?|\*\(?"
+    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+|\w\.extend[ \t]*\(\s*|{_UNPACKED})$")
+    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend[ \t]*\(\s*|{_MAPPED}|{_UNPACKED})(?:\w+\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:

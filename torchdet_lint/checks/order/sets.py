@@ -15,7 +15,7 @@ from torchdet_lint.checks.order.elements import collection_kind, passed_elsewher
 from torchdet_lint.checks.order.given_sets import given_sets
 from torchdet_lint.checks.order.joined_sets import joined_sets
 from torchdet_lint.checks.order.results import telling
-from torchdet_lint.checks.order.set_candidates import iterating
+from torchdet_lint.checks.order.set_candidates import CALLS_SET, iterating
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Change, RelatedNode, Replace, Violation
@@ -129,7 +129,7 @@ def _becomes_tensor(module: Module, taken: cst.BaseExpression) -> bool:
 
 def _made_sets(module: Module, display: re.Pattern[str]) -> Iterator[tuple[cst.BaseExpression, str, None]]:
     """The sets that the file makes, and what they hold."""
-    if "set(" in module.text or "set.union" in module.text or display.search(module.text):
+    if CALLS_SET.search(module.text) or display.search(module.text):
         module.load_where(iterating(module, display))
         for node in _sets(module):
             yield node, set_kind(module, node), None

@@ -80,7 +80,7 @@ def _is_something(module: Module, value: Value | None, missing: _Missing) -> boo
     if _is_generator(module, value):
         return True
     option = value.node.attr.value if isinstance(value.node, cst.Attribute) and not missing.empty else ""
-    written = re.search(rf"add_argument\([^()]*[\"']--?{option}[\"'][^()]*\)", module.text) if option else None
+    written = re.search(rf"add_argument[ \t]*\([^()]*[\"']--?{option}[\"'][^()]*\)", module.text) if option else None
     return (
         written is not None and re.search(r"\bdefault\s*=\s*(?!None\b)|\brequired\s*=\s*True", written[0]) is not None
     )

@@ -54,7 +54,7 @@ _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _NUMBER = lazy(r"(\d+)(?:\s*\+\s*(\d+))?(?![\w.])")
 _NAME = lazy(r"[A-Za-z_]\w*(?=\s*[,)])")
-_SEED_OPTION = lazy(r"""\badd_argument\(\s*(?:['"]-\w['"]\s*,\s*)?['"]--\w*seed\b""")
+_SEED_OPTION = lazy(r"""\badd_argument[ \t]*\(\s*(?:['"]-\w['"]\s*,\s*)?['"]--\w*seed\b""")
 _PYTHON_GLOBALLY = lazy(r"\brandom\.[a-z]+\(|\bfrom\s+random\s+import\s+[a-z]")
 _LONGEST_SEED = 80
 # NumPy takes no seed from here on.

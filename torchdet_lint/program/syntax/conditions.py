@@ -53,7 +53,7 @@ _DEEP = 3
 _NO_CONSTANTS = frozenset(("torch.Tensor", "torch.nn.Module", "numpy.ndarray"))
 _TWO = 2
 # Calls nest in what an option is given: `type=lambda x: bool(strtobool(x))`.
-_ADDED = lazy(r"\.add_argument\((?:[^()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,400}\)")
+_ADDED = lazy(r"\.add_argument[ \t]*\((?:[^()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,400}\)")
 _FLAG = lazy(r"[\"']-{0,2}([A-Za-z][\w-]*)[\"']")
 _ON = lazy(r"\bdefault\s{0,9}=\s{0,9}True\b")
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _LONG = 20
 _READS = lazy(r"\.(?:weight|bias|state_dict|parameters)\b")
-_LOOKS = lazy(r"print\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
+_LOOKS = lazy(r"print[ \t]*\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 

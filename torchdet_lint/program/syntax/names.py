@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 _LONGEST = 200
 _NAMESPACES = frozenset({"builtins.globals", "builtins.locals", "builtins.vars"})
 _OPTION = lazy(
-    r"\.add_argument\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
+    r"\.add_argument[ \t]*\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}="
+    r"[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
 # The pattern of a text: a path, what nobody knows, an attribute of that, and a call.
 _GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")

@@ -21,7 +21,8 @@ _PARSED = (".parse_args()", ".parse_known_args()")
 _HOPS = 3
 # What gives an object attributes by names of the run: a configuration that is laid over the options.
 _CHANGES = lazy(
-    r"\bsetattr\(\s*(?!self\b)[\w.]+\s*,(?!\s*[\"'])|\bvars\([^()]*\)\s*(?:\.update|\[)|=\s*vars\([^()]*\)\s*(?:$|#|\n)"
+    r"\bsetattr[ \t]*\(\s*(?!self\b)[\w.]+\s*,(?!\s*[\"'])|\bvars[ \t]*\([^()]*\)\s*(?:\.update|\[)"
+    r"|=\s*vars[ \t]*\([^()]*\)\s*(?:$|#|\n)"
     r"|(?<!self)\.__dict__\s*(?:\.update|\[)|=\s*\w+\.__dict__\s*(?:$|#|\n)"
 )
 

@@ -26,7 +26,7 @@ _WEIGHTS = _TENSORS | {"state_dict", "load_state_dict", "parameters", "named_par
 # What stands after a layer that is bound, or of which weights and sizes are read.
 _READ = lazy(r"\s*(?::[^=\n]+)?=(?!=)|\.(?:weight|num_embeddings|embedding_dim|padding_idx)\b")
 # What gives all layers of an object, by whatever names.
-_GOES_THROUGH = lazy(r"\bchildren\(|\b_modules\b|\bgetattr\(\s*\w+\s*,(?!\s*[\"'])")
+_GOES_THROUGH = lazy(r"\bchildren[ \t]*\(|\b_modules\b|\bgetattr[ \t]*\(\s*\w+\s*,(?!\s*[\"'])")
 # What the last layers of models are called, the only ones that are trained where a model is adapted to other data.
 _HEADS = frozenset({"classifier", "fc", "head", "heads", "last_linear"})
 # How the names of classes end that hold values, which are printed.
