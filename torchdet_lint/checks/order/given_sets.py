@@ -37,7 +37,8 @@ _GOES = lazy(
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)[ \t]*\(")
 _TAKES = lazy(
-    r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)[ \t]*\(|[\[(,]\s*\*|\.pop[ \t]*\(\s*\)|\bkey\s*="
+    r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)[ \t]*\(|[\[(,]\s*\*"
+    r"|\.pop[ \t]*\(\s*\)|\bkey\s*="
 )
 _RETURNED = lazy(
     r"\breturn\b[^\n]*(?:set[ \t]*\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set[ \t]*\(|\{)"

@@ -52,10 +52,24 @@ _OPTION = lazy(
     r"\.add_argument[ \t]*\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}="
     r"[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
+_INSTANTIATES = "instantiate("
+_RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)\(\s*(\w+)\s*[,)]")
+_DEDENTED = lazy(r"(?m)^(?=[^\s#)])")
 # The pattern of a text: a path, what nobody knows, an attribute of that, and a call.
 _GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
+
+
+def _made_of(function: str, text: str) -> tuple[int, str] | None:
+    """The parameter that a function at top level of `text` gives back an object of, by Hydra, and its place."""
+    head = re.search(rf"(?m)^def[ \t]+{function}[ \t]*\(([^()]*)\)[^\n]*:", text)
+    if head is None:
+        return None
+    body = _DEDENTED.split(text[head.end() :], maxsplit=1)[0]
+    made = _RETURNS_MADE.search(body)
+    parameters = [part.partition(":")[0].partition("=")[0].strip() for part in head[1].split(",")]
+    return (parameters.index(made[1]), made[1]) if made is not None and made[1] in parameters else None
 
 
 class Resolver(Registries):
@@ -319,7 +333,21 @@ class Resolver(Registries):
                 streamed = f"{function}()" in self.words.alike and self._streams(node, scope)
                 found.append(f"{function}.streamed()" if streamed else f"{function}()")
                 found.extend(self._given_back(function, node, scope, depth - 1))
+                found.extend(self._configured(function, node, scope, depth - 1))
         return found
+
+    def _configured(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
+        """What Hydra makes of the part of a configuration that a function of the file is given for it: `make(cfg.net)`
+        of `def make(cfg): return instantiate(cfg)`."""
+        text = self.scopes.hollow.text
+        name = function[2:] if function.startswith("@.") and _INSTANTIATES in text else ""
+        if not name.isidentifier() or (made := _made_of(name, text)) is None:
+            return
+        place, parameter = made
+        given = [word.value for word in node.keywords if word.arg == parameter] or node.args[place : place + 1]
+        for path in (path for one in given for path in self.path(one, scope, depth)):
+            if part := path.partition(".")[2]:
+                yield f"%{part.replace('.', '/')}()"
 
     def _whole(self, function: str) -> str | None:
         """What a method gives that makes another data set of a data set of a library: the same; None for all else."""
