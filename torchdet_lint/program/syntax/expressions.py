@@ -34,6 +34,7 @@ _CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", 
 _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
 
 # The words in the names of the methods that operators call.
+_STARTS_WORKER = "worker_init_fn"
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv",
     ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift",
@@ -172,10 +173,11 @@ class Expressions:
                 self.add("call", node, branch, names, deferred=deferred)
 
     def parts_of_call(self, node: ast.Call) -> list[ast.AST]:
-        """What is called and what it is given."""
+        """What is called and what it is given, but for what the workers of a loader alone run."""
         if self.asks_for_devices(node.func) or is_off(node) or always(node) is not None:
             return []
-        given = [*node.args, *(word.value for word in node.keywords)]
+        words = (word for word in node.keywords if word.arg != _STARTS_WORKER or not isinstance(word.value, ast.Lambda))
+        given = [*node.args, *(word.value for word in words)]
         function = node.func.value if isinstance(node.func, ast.Attribute) else node.func
         return [function, *(without_constants(given) if last_word(node.func) in ASKS_OF_TEXT else given)]
 
