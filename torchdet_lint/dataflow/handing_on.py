@@ -196,7 +196,9 @@ class HandingOn:
         self, module: Module, function: cst.FunctionDef | None, passed: Passed, target: str, depth: int,
         *, bound: bool = False,
     ) -> tuple[tuple[str, ...], Passed] | None:  # fmt: skip
-        """The `function` is called, `bound` where its first parameter is not among the arguments."""
+        """The `function` is called, `bound` where its first parameter is not among the arguments: of the ways it may go
+        on, the one on which it hands on most."""
+        ways: list[tuple[tuple[str, ...], Passed]] = []
         for call in self._calls_in(module, function):
             base = isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
             if not base and not any(
@@ -206,9 +208,8 @@ class HandingOn:
             inner = self._rebound(module, function, call, passed, bound=bound)
             if inner is not None and (base or inner.keywords):
                 found = self._amounts_to(module, module.resolve(call.func), inner, target, depth - 1)
-                if found is not None:
-                    return found
-        return None
+                ways += [found] if found is not None else []
+        return max(ways, key=lambda way: _handed_on(passed, way[1]), default=None)
 
     def _calls_in(self, module: Module, function: cst.FunctionDef | None) -> list[cst.Call]:
         scope = module.inner_scope(function) if function is not None else None
@@ -284,6 +285,12 @@ class HandingOn:
         if id(function) not in self._texts:
             self._texts[id(function)] = module.code(function.body)
         return self._texts[id(function)]
+
+
+def _handed_on(passed: Passed, further: Passed) -> int:
+    """How many of the arguments `passed` are among those that are passed `further`."""
+    given = {id(value.node) for value in (*passed.positional, *passed.keywords.values())}
+    return sum(id(value.node) in given for value in (*further.positional, *further.keywords.values()))
 
 
 def _unpacked(call: Call) -> dict[str, Value]:
