@@ -1787,6 +1787,57 @@ shown(draws=[batch.tolist() for loader in loaders for batch in loader])
     assert kinds({"draws": orders}) == 6
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        "DataLoader(range(16), 16, shuffle=True, generator=torch.Generator().manual_seed(args.seed))",
+        "DataLoader(range(16), 16, sampler=torch.utils.data.DistributedSampler(range(16), 1, 0, seed=args.seed))",
+        "DataLoader(range(16), 16, sampler=Epochs(args.seed))",
+    ],
+)
+def test_a_loader_shuffles_unlike_one_that_is_given_the_seed_of_torch(own: str, tmp_path: Path) -> None:
+    """What torch was seeded with is the seed of a generator that the program makes itself."""
+    text = (
+        IMPORTS
+        + OPTIONS
+        + """
+class Epochs(torch.utils.data.Sampler):
+    def __init__(self, seed):
+        self.seed, self.epoch = seed, 0
+
+    def __len__(self):
+        return 16
+
+    def __iter__(self):
+        source = torch.Generator()
+        source.manual_seed(self.seed + self.epoch)
+        return iter(torch.randperm(16, generator=source).tolist())
+
+
+if __name__ == "__main__":
+    args = options()
+    torch.manual_seed(args.seed)
+    model = torch.nn.Linear(2, 2)
+    own = {own}
+    other = DataLoader(range(16), 16, shuffle=True)
+    third = DataLoader(range(16), 16, shuffle=True)
+    train, test = random_split(range(16), [10, 6])
+    draws = [batch.tolist() for batch in other] + [batch.tolist() for batch in third]
+    draws.append([*train.indices, *test.indices])
+    for epoch in range(3):
+        if hasattr(own.sampler, "epoch"):
+            own.sampler.epoch = epoch
+        draws += [batch.tolist() for batch in own]
+    shown(draws=draws, run=draws)
+""".replace("{own}", own)
+    )
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    assert kinds(run(program)) == 6
+    program.write_text(fixed(tmp_path, {"program.py": text}, ("TDL302", "TDL303"))["program.py"])
+    assert kinds(run(program)) == 6
+
+
 def test_a_function_reads_no_seed_that_only_the_main_guard_binds(tmp_path: Path) -> None:
     """Whoever imports the function has no such name."""
     guard = 'if __name__ == "__main__":\n    seed = 3\n    torch.manual_seed(seed)\n    random.seed(seed)\n'

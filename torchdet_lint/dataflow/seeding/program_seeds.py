@@ -48,6 +48,8 @@ INITIAL_SEED = "{torch}.initial_seed()"
 _IN_PROCESSES = "several processes run this line, and each has to be handed a seed of its own"
 # No program runs as so many processes.
 _RANKS = 10_000
+# A generator that is seeded anew for each epoch, or each of whatever is counted.
+_COUNTS_ON = lazy(r"(?<!\btorch)(?<!cuda)\.manual_seed\(\s*[\w.]+\s*\+\s*[A-Za-z_]")
 _PERMUTATION = "randperm("
 _SEEDS = "seed"
 _COMMENT = lazy(r"#[^\n]*")
@@ -395,11 +397,30 @@ class ProgramSeeds:
         if key not in self.given:
             text = written.replace("{torch}", "torch")
             known = [int(match[1] or 0) + 1 for at in self._starting_with(text) if (match := self._offset(text, at))]
+            known += self._given_torchs_seed if key == INITIAL_SEED else ()
             self.given[key] = max(known, default=start)
         number = max(self.given[key], start)
         self.given[key] = number + 1
         # The next numbers are those of the processes that come next.
         return f" + {number * (_RANKS if self._seeds_by_rank else 1)}" if number else ""
+
+    @functools.cached_property
+    def _given_torchs_seed(self) -> list[int]:
+        """What has to be added at least to the seed that the file gives torch, for each object that it gives the same
+        one: a generator, or a sampler, which counts its epochs on from there."""
+        found = [_RANKS] if _COUNTS_ON.search(self.module.text) else []
+        calls = (self.seeding(call) for call in self.chains.places.values() if _SEEDS in dotted_name(call.func))
+        seeds = {ast.unparse(one.value) for one in calls if one is not None and one.value and "torch" in one.libraries}
+        for seed in sorted(seeds):
+            text = re.escape(seed)
+            for given in re.finditer(
+                rf"(?<!\btorch)(?<!cuda)\.manual_seed\(\s*{text}\s*(\)|\+\s*(\w+))", self.module.text
+            ):
+                added = given[2] or "0"
+                found.append(int(added) + 1 if added.isdecimal() else _RANKS)
+            if re.search(rf"Sampler\((?:[^()]|\([^()]*\))*\bseed\s*=\s*{text}\s*[,)]", self.module.text):
+                found.append(_RANKS)
+        return found
 
     @functools.cached_property
     def _seeds_by_rank(self) -> bool:
