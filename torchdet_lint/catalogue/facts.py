@@ -121,6 +121,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     reshaping: tuple[str, ...] = ()
     folding: tuple[str, ...] = ()
     taking: tuple[str, ...] = ()
+    rearranging: frozenset[str] = frozenset()
     taking_at: dict[str, tuple[int, str]] = msgspec.field(default_factory=dict)
     integer_words: tuple[str, ...] = ()
     index_words: tuple[str, ...] = ()

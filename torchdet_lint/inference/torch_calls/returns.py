@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.inference.abstract_values import Gradient
     from torchdet_lint.module.module import Call, Module
+# A reduction takes the dimension, and behind that whether it is kept.
+_REDUCES = 1
 
 
 class TorchReturns:
@@ -92,11 +94,12 @@ class TorchReturns:
                 whole=name in self.facts.ones_and_zeros,
             )
         if name in self.facts.indexed and self._has_dim(name, call):
+            dims = first.dims if name in self.facts.rearranging else self._reduced(first.dims, call)
             index = AbstractValue(
-                "tensor", "integer", first.device, "no", first.dims, self.shapes.kept(call),
+                "tensor", "integer", first.device, "no", dims, self.shapes.kept(call),
                 distinct=name in self.facts.distinct_indices, overlapping=first.dims != 1,
             )  # fmt: skip
-            return AbstractValue(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
+            return AbstractValue(what="other", gradient=gradient, items=(replace(base, dims=dims), index))
         if name in ("unique", "unique_consecutive"):
             counts = AbstractValue(what="tensor", dtype="integer", gradient="no", device=first.device, dims=1)
             once = replace(base, distinct=name == "unique", dims=1)
@@ -113,6 +116,13 @@ class TorchReturns:
         if base.is_integral:
             base = replace(base, gradient="no")
         return self.shapes.shaped(bare, base, first, call)
+
+    def _reduced(self, dims: int | None, call: Call) -> int | None:
+        """The dimensions that a reduction leaves of `dims`, unless it is told to keep the one that it reduces."""
+        keep = call.arguments.keywords.get("keepdim")
+        if keep is None and len(call.arguments.positional) <= _REDUCES + (not self.arguments.is_method(call)):
+            return dims - 1 if dims else None
+        return dims if keep is not None and keep.constant is True else None
 
     def _looked_up(self, call: Call) -> AbstractValue:
         """The rows that an index takes of a table: `torch.embedding` has them in the other order."""
