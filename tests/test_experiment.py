@@ -947,6 +947,40 @@ if seed:
 else:
     seed_all(1234)
 """,
+            "of a match": """
+match len(sys.argv):
+    case 9:
+        np.random.seed(3)
+    case _:
+        np.random.seed(1234)
+""",
+            "which are functions": """
+def seed_all(seed):
+    np.random.seed(seed)
+
+
+def demo():
+    seed_all(3)
+    return float(torch.rand(1))
+
+
+def full(seed):
+    seed_all(seed)
+    return float(torch.rand(1))
+
+
+print(demo() if len(sys.argv) < 9 else full(1234))
+""",
+            "by a number each": """
+def seed_all(name):
+    if name == "a":
+        np.random.seed(11)
+        return
+    np.random.seed(22)
+
+
+seed_all(sys.argv[-1])
+""",
             "of a try": """
 try:
     np.random.seed(int(sys.argv[9]))
@@ -1836,6 +1870,51 @@ if __name__ == "__main__":
     assert kinds(run(program)) == 6
     program.write_text(fixed(tmp_path, {"program.py": text}, ("TDL302", "TDL303"))["program.py"])
     assert kinds(run(program)) == 6
+
+
+def test_no_number_seeds_all_ranks_of_a_program_that_reads_its_own(tmp_path: Path) -> None:
+    """Each rank drew numbers of its own."""
+    text = (
+        IMPORTS
+        + """
+import os
+
+rank = int(os.environ.get("LOCAL_RANK", 0))
+shown(run=torch.rand(2).tolist())
+"""
+    )
+    assert fixed(tmp_path, {"program.py": text})["program.py"] == text
+    assert "torch.manual_seed(0)" in fixed(tmp_path, {"program.py": text}, unsafe=True)["program.py"]
+
+
+def test_two_functions_that_seed_workers_have_two_names(tmp_path: Path) -> None:
+    """The second took the place of the first."""
+    text = (
+        IMPORTS
+        + """
+class Rows(Dataset):
+    def __init__(self):
+        self.source = random.Random(3)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.source.random()
+
+
+def batches(data):
+    return list(DataLoader(data, num_workers=2))
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    shown(run=[float(one) for one in DataLoader(Rows(), batch_size=None, num_workers=2)])
+"""
+    )
+    new = fixed(tmp_path, {"program.py": text}, unsafe=True)["program.py"]
+    defined = [line.partition("(")[0] for line in new.splitlines() if line.startswith("def seed_")]
+    assert len(defined) == len(set(defined)) == 2
 
 
 def test_a_function_reads_no_seed_that_only_the_main_guard_binds(tmp_path: Path) -> None:

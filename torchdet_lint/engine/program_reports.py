@@ -135,7 +135,7 @@ class Reporter:
             seed = seeds.beside(node, change.libraries, elsewhere) if once or (varies and parses) else ""
             if option is not None and (seed.isdecimal() or (option.suits and not option.is_used(module.text))):
                 seed = ""
-            unlike = varies and (not seed if once else parses)
+            unlike = (varies and (not seed if once else parses)) or (not seed and seeds.has_several(node))
             change = change._replace(beside=node if seed else None, seed=seed, unlike=unlike)
         if not change.seed and change.parsed is not None and values is not None and option is not None:
             node = module.places.node_at(change.parsed.row, change.parsed.column)

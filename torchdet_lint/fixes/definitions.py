@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import NeedFunction
     from torchdet_lint.fixes.draft import Draft
 
+# The function that seeds what every worker has, among those that are made for a file.
+_WORKER = ("seed_worker",)
 _SOURCES = ("seed_source", "seed_generator")
 _NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
 
@@ -55,7 +57,11 @@ def _known_worker_function(draft: Draft) -> str | None:
 
 def _define_worker(draft: Draft) -> str:
     row = draft.definition_row()
-    name = draft.fresh(_NAMES)
+    known = draft.layout.functions
+    if _WORKER not in known:
+        taken = known.values()
+        known[_WORKER] = draft.fresh([name for name in _NAMES if name not in taken])
+    name = known[_WORKER]
     draft.needed |= {"torch": "torch", "random": "random"}
     lines = ["{random}.seed(worker_seed)"]
     if _uses_numpy(draft):

@@ -148,9 +148,14 @@ class Entry(NamedTuple):
         return NeedHelper(
             "seeds", libraries, function, seeders.within(self.file), above, self._above_draws(libraries, seeds),
             parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options,
-            joined=self.has("joins") and not any(f"seed:{library}" in self.effects for library in CHANNELS),
+            joined=self._is_one_of_several() and not any(f"seed:{library}" in self.effects for library in CHANNELS),
             files=tuple(sorted({node.file for node in self.reached()} - {self.file})),
         )  # fmt: skip
+
+    def _is_one_of_several(self) -> bool:
+        """Whether the program may be started as several processes: it joins them, or reads which of them it is."""
+        distributed = self.project.library.facts.conventions.distributed
+        return self.has("joins") or any(word in self.project.files.text(self.file) for word in distributed)
 
     def _above_draws(self, libraries: tuple[str, ...], wanted: set[str]) -> Ref | None:
         """The first call in the program's own file that has one of the `wanted` effects and is above all draws from

@@ -25,14 +25,13 @@ _POOLED = frozenset((
     "map", "imap", "imap_unordered", "starmap", "apply", "map_async", "starmap_async", "apply_async", "submit",
 ))  # fmt: skip
 _POOLS = ("multiprocess", "ProcessPool")
+# What the workers of a loader run: methods of a data set, and arguments of the loader.
+_ROWS = frozenset(("__getitem__", "__getitems__"))
+_WORKERS = frozenset(("collate_fn", "worker_init_fn"))
 # So many functions of the file are looked through for what a process runs.
 _CALLERS = 3
 # A way of more calls than this is not followed: nobody seeds so far from where a generator is made.
 _LONGEST = 16
-
-
-def _is_process(base: ast.expr) -> bool:
-    return dotted_name(base).rpartition(".")[2] == "Process"
 
 
 class Site(NamedTuple):
@@ -115,26 +114,34 @@ class CallChain:
     def runs_in_process(self, node: ast.AST, depth: int = _CALLERS) -> bool:
         """Whether `node` stands in a function that another process is handed to run, or in what such a function of the
         file calls."""
-        for around in self.around(node):
-            if not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                continue
-            owner = self.parents[around]
-            if around.name == "run" and isinstance(owner, ast.ClassDef) and any(map(_is_process, owner.bases)):
+        functions = [one for one in self.around(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for function in functions:
+            owner = self.parents[function]
+            class_ = owner if isinstance(owner, ast.ClassDef) else None
+            if class_ is not None and self._runs_elsewhere(function.name, class_):
                 return True
-            name = f".{around.name}" if isinstance(owner, ast.ClassDef) else around.name
-            for use in self.uses.get(name, ()):
+            for use in self.uses.get(f".{function.name}" if class_ is not None else function.name, ()):
                 parent = self.parents[use]
-                if isinstance(parent, ast.Call) and parent.func is use:
-                    if depth > 0 and self.runs_in_process(parent, depth - 1):
-                        return True
-                elif self._is_for_process(use):
+                called = isinstance(parent, ast.Call) and parent.func is use
+                if self.runs_in_process(parent, depth - 1) if called and depth > 0 else self._is_for_process(use):
                     return True
         return False
+
+    def _runs_elsewhere(self, method: str, class_: ast.ClassDef) -> bool:
+        """Whether another process, or a worker of a loader, runs a method of whatever object of a class of the file."""
+        bases = {dotted_name(base).rpartition(".")[2] for base in class_.bases}
+        if method == "__call__":
+            return any(self._is_for_process(self.parents[use]) for use in self.uses.get(class_.name, ()))
+        if method == "__iter__":
+            return any(base.endswith("Dataset") for base in bases)
+        return method in _ROWS or (method == "run" and "Process" in bases)
 
     def _is_for_process(self, use: ast.AST) -> bool:
         """Whether a function is handed to what runs it in another process: `pool.map(f, rows)`, `Process(target=f)`."""
         child = use
         while (parent := self.parents.get(child)) is not None and not isinstance(parent, ast.stmt):
+            if isinstance(parent, ast.keyword) and parent.arg in _WORKERS:
+                return True
             if isinstance(parent, ast.Call) and child is not parent.func:
                 word = dotted_name(parent.func).rpartition(".")[2]
                 if word in _PROCESSES or (word in _POOLED and any(text in self.module.text for text in _POOLS)):

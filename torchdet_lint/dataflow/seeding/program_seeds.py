@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 NUMBER = "{seed}"
 INITIAL_SEED = "{torch}.initial_seed()"
-_IN_PROCESSES = "several processes run this line, and each has to be handed a seed of its own"
+_IN_PROCESSES = "several processes or workers run this line, and each has to be handed a seed of its own"
 # No program runs as so many processes.
 _RANKS = 10_000
 # A generator that is seeded anew for each epoch, or each of whatever is counted.
@@ -61,6 +61,8 @@ _PYTHON_GLOBALLY = lazy(r"\brandom\.[a-z]+\(|\bfrom\s+random\s+import\s+[a-z]")
 _LONGEST_SEED = 80
 # NumPy takes no seed from here on.
 _SEEDS_END = 2**32
+# Of their parts one runs and not the others.
+_CHOICES = (ast.If, ast.IfExp, ast.Try, ast.Match)
 # An expression of these has the same value in the next statement.
 _REPEATABLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
 _DEEP = 3
@@ -181,7 +183,8 @@ class ProgramSeeds:
         text = ast.unparse(seeding.value)
         if self._perhaps(seeding.call, unless=text if repeatable and ast.Name in kinds else "__name__"):
             return ""
-        if self._seeds_otherwise(seeding.call):
+        above = (site.node for site in self.chains.to(seeding.call) or ())
+        if any(map(self._seeds_otherwise, (seeding.call, *above))):
             return ""
         if not repeatable:
             return f"{INITIAL_SEED} % 2**32" if "torch" in seeding.libraries else ""
@@ -424,7 +427,16 @@ class ProgramSeeds:
 
     @functools.cached_property
     def _seeds_by_rank(self) -> bool:
-        """Whether the file seeds something with the number of a process: `torch.manual_seed(seed + rank)`."""
+        """Whether the file seeds something with the number of a process: `torch.manual_seed(seed + rank)`, or puts it
+        into a name that speaks of a seed."""
+        nodes = walk(self.chains.tree) if self.chains.tree is not None else ()
+        if any(
+            isinstance(node, ast.Assign)
+            and any(_SEEDS in dotted_name(target).lower() for target in node.targets)
+            and self._is_of_process(node.value)
+            for node in nodes
+        ):
+            return True
         return any(
             _SEEDS in name.lower() and any(map(self._is_of_process, use.args))
             for name, uses in self.chains.uses.items()
@@ -647,6 +659,8 @@ class ProgramSeeds:
         """Whether `call` runs on some condition other than the main guard, and than one that speaks of `unless`."""
         around: ast.AST | None = self.chains.parents.get(call)
         while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(around, ast.match_case):
+                return True
             if isinstance(around, ast.If) and not is_main_guard(around):
                 excused = unless and unless in ast.unparse(around.test)
                 if not excused:
@@ -654,18 +668,51 @@ class ProgramSeeds:
             around = self.chains.parents.get(around)
         return False
 
-    def _seeds_otherwise(self, call: ast.Call) -> bool:
-        """Whether something is seeded where `call` does not run: in another arm of an `if` or a `try` around it."""
-        inner: ast.AST = call
+    def _seeds_otherwise(self, node: ast.AST) -> bool:
+        """Whether something is seeded where `node` does not run: in another arm of a statement around it, or by a
+        function of the file that is called there."""
+        inner = node
         while (around := self.chains.parents.get(inner)) is not None:
             if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 return False
-            if isinstance(around, (ast.If, ast.Try)) and not is_main_guard(around):
+            if isinstance(around, _CHOICES) and not is_main_guard(around):
                 others = (arm for arm in _arms(around) if not any(inner is one for one in arm))
-                if any(map(_seeds_in, others)):
+                if any(map(self._seeds_in, others)):
                     return True
             inner = around
         return False
+
+    def _seeds_in(self, arm: Sequence[ast.AST]) -> bool:
+        """Whether a call in `arm` hands something a seed, by what it is called, or a function of the file does that it
+        calls."""
+        words = [
+            dotted_name(node.func).rpartition(".")[2]
+            for one in arm
+            for node in walk(one)
+            if isinstance(node, ast.Call) and (node.args or node.keywords or isinstance(node.func, ast.Name))
+        ]
+        return any(_SEEDS in word.lower() or word in self._seeding_functions for word in words)
+
+    @functools.cached_property
+    def _seeding_functions(self) -> frozenset[str]:
+        """The functions of the file that call something which is called after a seed."""
+        return frozenset(
+            name
+            for name, functions in self.chains.functions.items()
+            if any(_SEEDS in dotted_name(call.func).lower() for one in functions for call in self.chains.within(one))
+        )
+
+    def has_several(self, node: cst.CSTNode) -> bool:
+        """Whether the file seeds what the call `node` seeds with several numbers, of which a run takes one."""
+        seeding = self._seeding_at(node)
+        if seeding is None:
+            return False
+        calls = [call for call in self.chains.places.values() if _SEEDS in dotted_name(call.func)]
+        others = [one for call in calls if (one := self.seeding(call)) is not None and one.value is not None]
+        alike = {
+            ast.unparse(one.value) for one in others if one.value and not seeding.libraries.isdisjoint(one.libraries)
+        }
+        return len(alike) > 1
 
     def _bound_before(self, text: str, root: str, site: Site, seeding: ast.Call) -> bool:
         """Whether `text`, whose first name is `root`, is bound above `site`, and there is what it is at `seeding`."""
@@ -765,21 +812,19 @@ def _number_at(text: str, place: int) -> int:
     return int(found[1]) + int(found[2] or 0) if found is not None else -1
 
 
-def _arms(node: ast.If | ast.Try) -> Iterator[Sequence[ast.AST]]:
-    """The parts of a statement of which one runs and not the others."""
+def _arms(node: ast.AST) -> Iterator[Sequence[ast.AST]]:
+    """The parts of a statement, or of a conditional expression, of which one runs and not the others."""
     if isinstance(node, ast.If):
         yield [node.test]
         yield node.body
         yield node.orelse
-    else:
+    elif isinstance(node, ast.IfExp):
+        yield from ([node.test], [node.body], [node.orelse])
+    elif isinstance(node, ast.Try):
         yield [*node.body, *node.orelse]
         yield from ([one] for one in node.handlers)
-
-
-def _seeds_in(arm: Sequence[ast.AST]) -> bool:
-    """Whether a call in `arm` hands something a seed, by what it is called."""
-    calls = (node for one in arm for node in walk(one) if isinstance(node, ast.Call) and (node.args or node.keywords))
-    return any(_SEEDS in dotted_name(node.func).rpartition(".")[2].lower() for node in calls)
+    elif isinstance(node, ast.Match):
+        yield from ([case] for case in node.cases)
 
 
 def _is_repeatable(node: ast.AST) -> bool:
