@@ -112,12 +112,25 @@ class Collecting(Trace):
         elif word in self.words["written"] and opened_outside(owner, bound, loop) and not self._is_imported(owner):
             if not shows_progress(node, bound, loop):
                 yield Use(node, "written")
-        elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
+        elif self._counts_on(node, word, loop) or (
+            word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner)
+        ):
             yield Use(node, "numbered")
         elif word == "step" and bound.isdisjoint(names_in(owner)) and self._is_optimizer(node, owner):
             yield Use(node, "trained")
         elif bare(owner) == "self" and not bound.isdisjoint(name for arg in node.args for name in names_in(arg.value)):
             yield from self.filled_by(node, word)
+
+    def _counts_on(self, write: cst.Call, word: str, loop: cst.For | cst.While) -> bool:
+        """Whether `write`, to a file of this round of `loop`, writes a number that counts on from round to round."""
+        if word not in self.words["written"]:
+            return False
+        rounds = self.module.shared(Rounds)
+        named = {name for arg in write.args for name in names_in(arg.value)}
+        texts = (node for name, node in rounds.changes(loop.body).items() if name in named)
+        named |= {name for node in texts if isinstance(node, cst.Assign) for name in names_in(node.value)}
+        counters = named & rounds.counters(loop.body)
+        return any(not _starts_again(name, loop) for name in counters)
 
     def filled_by(self, call: cst.Call, method: str) -> Iterator[Use]:
         """What `call` of a method of the same class, which a loop gives its elements, puts into lists of the object."""
@@ -357,6 +370,14 @@ class Collecting(Trace):
         counter = isinstance(value, cst.Name) and value.value in self.module.shared(Rounds).counters(loop.body)
         if counter or is_length(value, target.value):
             yield Use(node, "numbered")
+
+
+def _starts_again(name: str, loop: cst.For | cst.While) -> bool:
+    """Whether a round of `loop` gives the counter `name` a number anew."""
+    return any(
+        isinstance(node, cst.Assign) and any(bare(target.target) == name for target in node.targets)
+        for node in nodes(loop.body)
+    )
 
 
 def _entry_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
