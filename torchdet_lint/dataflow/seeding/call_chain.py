@@ -29,7 +29,7 @@ _POOLS = ("multiprocess", "ProcessPool")
 _ROWS = frozenset(("__getitem__", "__getitems__"))
 _WORKERS = frozenset(("collate_fn", "worker_init_fn"))
 # So many functions of the file are looked through for what a process runs.
-_CALLERS = 3
+_CALLERS = 16
 # A way of more calls than this is not followed: nobody seeds so far from where a generator is made.
 _LONGEST = 16
 
@@ -111,21 +111,30 @@ class CallChain:
             node = calls[0]
         return (), ""
 
-    def runs_in_process(self, node: ast.AST, depth: int = _CALLERS) -> bool:
+    def runs_in_process(self, node: ast.AST) -> bool:
         """Whether `node` stands in a function that another process is handed to run, or in what such a function of the
         file calls."""
-        functions = [one for one in self.around(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        for function in functions:
-            owner = self.parents[function]
-            class_ = owner if isinstance(owner, ast.ClassDef) else None
-            if class_ is not None and self._runs_elsewhere(function.name, class_):
-                return True
-            for use in self.uses.get(f".{function.name}" if class_ is not None else function.name, ()):
-                parent = self.parents[use]
-                called = isinstance(parent, ast.Call) and parent.func is use
-                if self.runs_in_process(parent, depth - 1) if called and depth > 0 else self._is_for_process(use):
+        left, seen = [node], set[ast.AST]()
+        while left:
+            around = self.around(left.pop())
+            functions = [one for one in around if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            for function in functions:
+                if function in seen or len(seen) >= _CALLERS:
+                    continue
+                seen.add(function)
+                owner = self.parents[function]
+                class_ = owner if isinstance(owner, ast.ClassDef) else None
+                if class_ is not None and self._runs_elsewhere(function.name, class_):
                     return True
+                uses = self.uses.get(f".{function.name}" if class_ is not None else function.name, ())
+                if any(self._is_for_process(use) for use in uses if not self._is_called(use)):
+                    return True
+                left += [self.parents[use] for use in uses if self._is_called(use)]
         return False
+
+    def _is_called(self, use: ast.AST) -> bool:
+        parent = self.parents[use]
+        return isinstance(parent, ast.Call) and parent.func is use
 
     def _runs_elsewhere(self, method: str, class_: ast.ClassDef) -> bool:
         """Whether another process, or a worker of a loader, runs a method of whatever object of a class of the file."""
