@@ -52,8 +52,8 @@ _OPTION = lazy(
     r"\.add_argument[ \t]*\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}="
     r"[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
-_INSTANTIATES = "instantiate("
-_RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)\(\s*(\w+)\s*[,)]")
+_INSTANTIATES = "instantiate"
+_RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)[ \t]*\(\s*(\w+)\s*[,)]")
 _DEDENTED = lazy(r"(?m)^(?=[^\s#)])")
 # The pattern of a text: a path, what nobody knows, an attribute of that, and a call.
 _GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")
