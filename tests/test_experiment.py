@@ -1777,6 +1777,20 @@ def play(queue):
     queue.put(np.random.default_rng().random())
 
 
+class Rows(torch.utils.data.Dataset):
+    def __getitem__(self, index):
+        return np.random.default_rng().random()
+
+
+class Collate:
+    def __call__(self, rows):
+        return np.random.default_rng().permutation(rows)
+
+
+def batches(data):
+    return torch.utils.data.DataLoader(data, num_workers=2, collate_fn=Collate())
+
+
 def many():
     return [np.random.default_rng() for _ in range(3)]
 
@@ -1793,8 +1807,15 @@ if __name__ == "__main__":
     assert "[np.random.default_rng(seed_source.getrandbits(32)) for _ in range(3)]" in new
 
 
+@pytest.mark.parametrize(
+    "seeding",
+    [
+        'rank = int(os.environ.get("RANK", 0))\ntorch.manual_seed(options().seed + rank)',
+        "seed = options().seed + get_rank()\ntorch.manual_seed(seed)",
+    ],
+)
 def test_two_loaders_of_a_rank_shuffle_unlike_those_of_the_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seeding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second loader was given what torch was seeded with and one more: the seed of the next rank."""
     text = (
@@ -1803,14 +1824,18 @@ def test_two_loaders_of_a_rank_shuffle_unlike_those_of_the_next(
         + """
 import os
 
-rank = int(os.environ.get("RANK", 0))
-torch.manual_seed(options().seed + rank)
+
+def get_rank():
+    return int(os.environ.get("RANK", 0))
+
+
+{seeding}
 loaders = [
     DataLoader(range(16), batch_size=16, shuffle=True),
     DataLoader(range(16), batch_size=16, shuffle=True),
 ]
 shown(draws=[batch.tolist() for loader in loaders for batch in loader])
-"""
+""".replace("{seeding}", seeding)
     )
     program = tmp_path / "program.py"
     program.write_text(fixed(tmp_path, {"program.py": text}, ("TDL302",))["program.py"])
