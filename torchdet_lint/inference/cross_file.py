@@ -38,6 +38,7 @@ _LONG = 2_000
 # So much of the constructor of a network, of its `forward` and of what that calls is read.
 _LONGEST = 10_000
 _METHOD = lazy(r"^([ \t]+)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+_DECORATES = lazy(r"[ \t]*@")
 _OWN = lazy(r"\bself\.(\w+)[ \t]*\(")
 _SIGNED = lazy(r":[ \t]*(?:#[^\n]*)?\r?\n")
 # Where something else begins at top level.
@@ -279,9 +280,7 @@ def _cut_out(text: str, name: str) -> tuple[str, str] | None:
 
 def _decorated(text: str, first: int) -> int:
     """Where the decorators of the definition begin that begins at `first`."""
-    while (before := text.rfind("\n", 0, max(first - 1, 0)) + 1) < first and text[before:first].lstrip(" \t")[
-        :1
-    ] == "@":
+    while (before := text.rfind("\n", 0, max(first - 1, 0)) + 1) < first and _DECORATES.match(text, before, first):
         first = before
     return first
 
@@ -290,7 +289,9 @@ def _network(body: str) -> str:
     """Of the body of a class the constructor, `forward`, and the methods that this calls itself; nothing where it has
     no `forward`."""
     first = _METHOD.search(body)
-    starts = [match for match in _METHOD.finditer(body) if first is not None and match[1] == first[1]]
+    if first is None:
+        return ""
+    starts = [match for match in _METHOD.finditer(body) if match[1] == first[1]]
     begins = [_decorated(body, match.start()) for match in starts]
     methods = {
         match[2]: body[begin:end] for match, begin, end in zip(starts, begins, [*begins[1:], len(body)], strict=True)
