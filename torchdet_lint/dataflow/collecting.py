@@ -126,11 +126,11 @@ class Collecting(Trace):
         if word not in self.words["written"]:
             return False
         rounds = self.module.shared(Rounds)
+        changes = rounds.changes(loop.body)
         named = {name for arg in write.args for name in names_in(arg.value)}
-        texts = (node for name, node in rounds.changes(loop.body).items() if name in named)
-        named |= {name for node in texts if isinstance(node, cst.Assign) for name in names_in(node.value)}
-        counters = named & rounds.counters(loop.body)
-        return any(not _starts_again(name, loop) for name in counters)
+        texts = [changes.get(name) for name in named]
+        named.update(name for node in texts if isinstance(node, cst.Assign) for name in names_in(node.value))
+        return not named.isdisjoint(rounds.counting_on(loop.body))
 
     def filled_by(self, call: cst.Call, method: str) -> Iterator[Use]:
         """What `call` of a method of the same class, which a loop gives its elements, puts into lists of the object."""
@@ -370,14 +370,6 @@ class Collecting(Trace):
         counter = isinstance(value, cst.Name) and value.value in self.module.shared(Rounds).counters(loop.body)
         if counter or is_length(value, target.value):
             yield Use(node, "numbered")
-
-
-def _starts_again(name: str, loop: cst.For | cst.While) -> bool:
-    """Whether a round of `loop` gives the counter `name` a number anew."""
-    return any(
-        isinstance(node, cst.Assign) and any(bare(target.target) == name for target in node.targets)
-        for node in nodes(loop.body)
-    )
 
 
 def _entry_of(node: cst.BaseExpression) -> cst.BaseExpression | None:

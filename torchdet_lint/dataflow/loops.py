@@ -45,6 +45,7 @@ class Rounds:
         self._cleared: dict[int, dict[str, list[cst.CSTNode]]] = {}
         self._changes: dict[int, dict[str, cst.Assign | cst.AugAssign]] = {}
         self._counters: dict[int, frozenset[str]] = {}
+        self._counting_on: dict[int, frozenset[str]] = {}
         self._anew: dict[tuple[int, str], bool] = {}
 
     def bound(self, body: cst.CSTNode) -> frozenset[str]:
@@ -84,6 +85,15 @@ class Rounds:
                 and isinstance(node.value, cst.Integer)
             )
         return self._counters[id(body)]
+
+    def counting_on(self, body: cst.CSTNode) -> frozenset[str]:
+        """Those of the `counters` that one `body` gives no number anew."""
+        if id(body) not in self._counting_on:
+            assigned = {
+                bare(target.target) for node in nodes(body) if isinstance(node, cst.Assign) for target in node.targets
+            }
+            self._counting_on[id(body)] = self.counters(body) - assigned
+        return self._counting_on[id(body)]
 
     def starts_anew(self, loop: cst.For | cst.While, name: str) -> bool:
         """Whether `name`, a list from before `loop`, is emptied in some of its rounds and grows on in the others."""

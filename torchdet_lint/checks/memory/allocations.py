@@ -89,9 +89,14 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
         return None
     if word == "new" and not _is_new_tensor(call, sizes):
         return None
-    size = tuple(_extent(value) for value in sizes) if sizes is not None else None
-    extents = tuple(extent(module, value.node) for value in sizes) if sizes is not None else None
-    return Buffer(call.node, word, size, extents=extents)
+    return _of_sizes(module, call, word, sizes)
+
+
+def _of_sizes(module: Module, call: Call, word: str, sizes: list[Value] | None, *, array: bool = False) -> Buffer:
+    if sizes is None:
+        return Buffer(call.node, word, None, array)
+    extents = tuple(extent(module, value.node) for value in sizes)
+    return Buffer(call.node, word, tuple(_extent(value) for value in sizes), array, extents)
 
 
 def _becomes_nan(module: Module, call: Call) -> bool:
@@ -122,10 +127,7 @@ def _array(module: Module, call: Call, word: str) -> Buffer | None:
         value = module.value(shape.value)
         single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
         sizes = [value] if single else []
-    if not sizes:
-        return Buffer(call.node, word, None, True)
-    extents = tuple(extent(module, value.node) for value in sizes)
-    return Buffer(call.node, word, tuple(_extent(value) for value in sizes), True, extents)
+    return _of_sizes(module, call, word, sizes or None, array=True)
 
 
 def _is_new_tensor(call: Call, sizes: list[Value] | None) -> bool:

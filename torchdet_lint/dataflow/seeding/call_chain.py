@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, imported, parsed, yields
@@ -19,11 +20,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ANNOTATION = ("annotation", "returns")
-# What runs a function in another process, by the last word of its name; the methods of pools, in files that make one.
-_PROCESSES = frozenset(("Process", "spawn", "start_processes", "Pool", "ProcessPoolExecutor"))
-_POOLED = frozenset((
-    "map", "imap", "imap_unordered", "starmap", "apply", "map_async", "starmap_async", "apply_async", "submit",
-))  # fmt: skip
+# What a file speaks of that makes a pool of processes: the methods of other pools are called the same.
 _POOLS = ("multiprocess", "ProcessPool")
 # What the workers of a loader run: methods of a data set, and arguments of the loader.
 _ROWS = frozenset(("__getitem__", "__getitems__"))
@@ -132,6 +129,14 @@ class CallChain:
                 left += [self.parents[use] for use in uses if self._is_called(use)]
         return False
 
+    @functools.cached_property
+    def _processes(self) -> dict[str, str]:
+        """What runs a function in another process, by the last word of its name, and how, as `Runner` has it."""
+        runners = (
+            row for row in self.module.library.facts.runners if row.process not in ("", "rpc") and not row.itself
+        )
+        return {name.rpartition(".")[2]: row.process for row in runners for name in row.names}
+
     def _is_called(self, use: ast.AST) -> bool:
         parent = self.parents[use]
         return isinstance(parent, ast.Call) and parent.func is use
@@ -153,7 +158,8 @@ class CallChain:
                 return True
             if isinstance(parent, ast.Call) and child is not parent.func:
                 word = dotted_name(parent.func).rpartition(".")[2]
-                if word in _PROCESSES or (word in _POOLED and any(text in self.module.text for text in _POOLS)):
+                process = self._processes.get(word, "")
+                if process and (process != "pool" or any(text in self.module.text for text in _POOLS)):
                     return True
             child = parent
         return False

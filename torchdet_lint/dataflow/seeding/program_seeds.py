@@ -412,9 +412,7 @@ class ProgramSeeds:
         """What has to be added at least to the seed that the file gives torch, for each object that it gives the same
         one: a generator, or a sampler, which counts its epochs on from there."""
         found = [_RANKS] if _COUNTS_ON.search(self.module.text) else []
-        calls = (self.seeding(call) for call in self.chains.places.values() if _SEEDS in dotted_name(call.func))
-        seeds = {ast.unparse(one.value) for one in calls if one is not None and one.value and "torch" in one.libraries}
-        for seed in sorted(seeds):
+        for seed in sorted({text for one, text in self._seeds_written if "torch" in one.libraries}):
             text = re.escape(seed)
             for given in re.finditer(
                 rf"(?<!\btorch)(?<!cuda)\.manual_seed\(\s*{text}\s*(\)|\+\s*(\w+))", self.module.text
@@ -707,12 +705,14 @@ class ProgramSeeds:
         seeding = self._seeding_at(node)
         if seeding is None:
             return False
-        calls = [call for call in self.chains.places.values() if _SEEDS in dotted_name(call.func)]
-        others = [one for call in calls if (one := self.seeding(call)) is not None and one.value is not None]
-        alike = {
-            ast.unparse(one.value) for one in others if one.value and not seeding.libraries.isdisjoint(one.libraries)
-        }
+        alike = {text for one, text in self._seeds_written if not seeding.libraries.isdisjoint(one.libraries)}
         return len(alike) > 1
+
+    @functools.cached_property
+    def _seeds_written(self) -> list[tuple[Seeding, str]]:
+        """What the calls of the file that speak of a seed seed with, as it is written."""
+        calls = (self.seeding(call) for call in self.chains.places.values() if _SEEDS in dotted_name(call.func))
+        return [(one, ast.unparse(one.value)) for one in calls if one is not None and one.value is not None]
 
     def _bound_before(self, text: str, root: str, site: Site, seeding: ast.Call) -> bool:
         """Whether `text`, whose first name is `root`, is bound above `site`, and there is what it is at `seeding`."""
