@@ -8,6 +8,7 @@ import pytest
 
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
+from torchdet_lint.inference.cross_file import _network
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,3 +120,7 @@ def test_a_module_of_the_project_hides_one_of_the_standard_library(
 
 def test_a_module_of_a_package_hides_none_of_the_standard_library(tmp_path: Path) -> None:
     assert sorted(of_script(tmp_path, *OWN, package=True)) == EVERY
+
+
+def test_a_class_without_methods_is_no_network() -> None:
+    assert not _network("    width = 1\n" * 3)
