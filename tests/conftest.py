@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -29,6 +30,13 @@ RANK = {name: rank for rank, name in enumerate(LONGEST)}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take longest first; within a file the order stays."""
     items.sort(key=lambda item: RANK.get(item.path.stem, len(RANK)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def settled():
+    """What the modules before have left is no more looked at for garbage: in a fork each look copies all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
