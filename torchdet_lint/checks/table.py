@@ -8,9 +8,11 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none
+from torchdet_lint.dataflow.syntax import nodes
 from torchdet_lint.finding import RelatedNode, Withhold
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
     from torchdet_lint.catalogue.conditions import Condition
@@ -93,13 +95,26 @@ def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...
 
     It does not where an enclosing `if` names an option such as `deterministic` or `seed` and this is the branch without
     it, in a function that says of itself that it undoes determinism, nor where one of `values`, that only the run
-    knows, is worked out from such an option.
+    knows, is worked out from such an option, or from a parameter that is one in every call in sight.
     """
     option = module.library.facts.conventions.asks_for_determinism
-    if any(option.search(value.source) for value in values):
+    if any(option.search(value.source) or _is_given_one(module, value, option) for value in values):
         return False
     wanted = asked_for(module, node)
     return wanted is None or (wanted and not values)
+
+
+def _is_given_one(module: Module, value: Value, option: re.Pattern[str]) -> bool:
+    """Whether `value` is worked out from a parameter to which every call in sight gives an `option`."""
+    return any(
+        is_always_given(module, module.value_at(name, value.scope, value.order), lambda one: _is_one(one, option))
+        for name in nodes(value.node)
+        if isinstance(name, cst.Name)
+    )
+
+
+def _is_one(given: Value, option: re.Pattern[str]) -> bool:
+    return not given.known and option.search(given.source) is not None
 
 
 def asked_for(module: Module, node: cst.CSTNode) -> bool | None:
