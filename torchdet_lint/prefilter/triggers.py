@@ -32,8 +32,9 @@ def triggers_of(catalogue: Catalogue) -> Triggers:
 
 
 def spellings(mark: str) -> tuple[str, ...]:
-    """`mark` as it stands in a file: `shuffle=True` and `shuffle = True`, `set(` and `set (`."""
-    return tuple(dict.fromkeys((mark, mark.replace("=", " = "), mark.replace("=", " ="), mark.replace("(", " ("))))
+    """`mark` as it stands in a file: `shuffle=True` and `shuffle = True`, `set(` and `set (`, `list( self.`."""
+    equals = (mark, mark.replace("=", " = "), mark.replace("=", " ="))
+    return tuple(dict.fromkeys((*equals, mark.replace("(", " ("), re.sub(r"\((?=.)", "( ", mark))))
 
 
 class Triggers:
