@@ -163,12 +163,30 @@ class Calling(Variables):
 
     def answered(self, call: cst.Call, node: cst.CSTNode, position: int) -> Iterator[Use]:
         """The uses of what `call` gives, which is `node`, or in it at `position`."""
-        if position >= 0 and (target := unpacked(self.module.parent(call), position)) is not None:
-            yield from self.stored(target, self.module.parent(call))  # type: ignore[arg-type]
-        elif isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
+        if position >= 0:
+            yield from self._of_tuple(call, position)
+        elif isinstance(node, (cst.Dict, cst.DictComp)):
             yield Use(node, "other")
         else:
             yield from self.of(call)
+
+    def _of_tuple(self, node: cst.BaseExpression, position: int) -> Iterator[Use]:
+        """The uses of what stands at `position` in the tuple that `node` gives: a call, or a name for what one gives."""
+        if (id(node), position) in self.trail.seen:
+            return
+        self.trail.seen.add((id(node), position))
+        parent = self.module.parent(node)
+        if (target := unpacked(parent, position)) is not None:
+            yield from self.stored(target, parent)  # type: ignore[arg-type]
+        elif isinstance(parent, cst.Return):
+            yield from self.returned(node, parent, position)
+        elif isinstance(parent, cst.Subscript) and _is_at(parent, position):
+            yield from self.of(parent)
+        elif isinstance(parent, cst.Assign) and isinstance(name := parent.targets[0].target, cst.Name):
+            for load in self.definitions.loads_after(name, parent):
+                yield from self._of_tuple(load, position)
+        elif not isinstance(parent, cst.Subscript):
+            yield Use(node, "other")
 
     # A display or a dictionary that holds the value, and goes somewhere in its turn.
 
@@ -233,3 +251,13 @@ class Calling(Variables):
             yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above))
         else:
             yield from self.in_display(node, table)
+
+
+def _is_at(subscript: cst.Subscript, position: int) -> bool:
+    """Whether `subscript` takes what stands at `position`."""
+    index = subscript.slice[0].slice
+    return (
+        isinstance(index, cst.Index)
+        and isinstance(index.value, cst.Integer)
+        and index.value.evaluated_value == position
+    )

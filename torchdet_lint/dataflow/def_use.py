@@ -10,11 +10,14 @@ import libcst as cst
 
 from torchdet_lint.dataflow.reaching_definitions import block_of
 from torchdet_lint.dataflow.syntax import bare, last_word, names_read
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
 
+# Functions that hold a number against another one: `assertEqual(len(x), 1)`.
+_COMPARES = lazy(r"(?i)assert|equal|expect|check|(?:^|_)eq(?:_|$)")
 # At most so many reads of one value are looked at.
 _MOST = 150
 _order = operator.attrgetter("order")
@@ -256,7 +259,8 @@ class DefUse:
         around = self.module.parent(call)
         if isinstance(around, cst.Arg):
             check = self.module.parent(around)
-            return isinstance(check, cst.Call) and any(bare(arg.value) == "1" for arg in check.args)
+            ones = [arg for arg in check.args[:2] if bare(arg.value) == "1"] if isinstance(check, cst.Call) else []
+            return bool(ones) and _COMPARES.search(last_word(check.func)) is not None
         if not isinstance(around, cst.Comparison) or bare(around.comparisons[0].comparator) != "1":
             return False
         choice = self.module.parent(around)

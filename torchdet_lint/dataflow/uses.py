@@ -64,7 +64,7 @@ class Trail:
         self.listed = False
         self.joined = False
         self.nested = 0
-        self.seen: set[int] = set()
+        self.seen: set[int | tuple[int, int]] = set()
         self.entered: dict[int, tuple[cst.Call, Trace]] = {}
         self.followers: list[Trace] = []
 
