@@ -171,7 +171,7 @@ class Calling(Variables):
             yield from self.of(call)
 
     def _of_tuple(self, node: cst.BaseExpression, position: int) -> Iterator[Use]:
-        """The uses of what stands at `position` in the tuple that `node` gives: a call, or a name for what one gives."""
+        """The uses of what stands at `position` in the tuple that `node`, a call or a name for it, gives."""
         if (id(node), position) in self.trail.seen:
             return
         self.trail.seen.add((id(node), position))

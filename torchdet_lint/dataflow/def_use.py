@@ -259,8 +259,9 @@ class DefUse:
         around = self.module.parent(call)
         if isinstance(around, cst.Arg):
             check = self.module.parent(around)
-            ones = [arg for arg in check.args[:2] if bare(arg.value) == "1"] if isinstance(check, cst.Call) else []
-            return bool(ones) and _COMPARES.search(last_word(check.func)) is not None
+            if not isinstance(check, cst.Call) or _COMPARES.search(last_word(check.func)) is None:
+                return False
+            return any(bare(arg.value) == "1" for arg in check.args[:2])
         if not isinstance(around, cst.Comparison) or bare(around.comparisons[0].comparator) != "1":
             return False
         choice = self.module.parent(around)
