@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -188,6 +189,13 @@ class CallEdges:
 
 def _is_super(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
+
+
+def is_public(module: Module, name: str) -> bool:
+    """Whether the package of the file takes in its function or class `name`: all may call it then."""
+    if PurePath(module.source.path).name == "__init__.py":
+        return True
+    return module.neighbour is not None and module.neighbour(f".{name}") is not None
 
 
 def is_static(function: cst.FunctionDef) -> bool:

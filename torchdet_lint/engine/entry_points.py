@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.patterns import compiled
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
+from torchdet_lint.source.modules import TEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +25,6 @@ _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
 _PICKERS = ("import_module", "__import__", "instantiate")
 _CHECK = lazy(r"check_.*\.py")
-TEST = lazy(r"(?:test_.*|.*_test|conftest)\.py")
 _FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
 
 
@@ -47,7 +47,7 @@ class EntryPoints:
             name = os.path.basename(path)
             if path in named:
                 found.append(path)
-            elif (TEST.fullmatch(name) and not self._is_program(path)) or name in ("__init__.py", "setup.py"):
+            elif (TEST_FILE.fullmatch(name) and not self._is_program(path)) or name in ("__init__.py", "setup.py"):
                 continue
             elif outline.guard or name.endswith(".ipynb"):
                 found.append(path)
@@ -111,7 +111,7 @@ class EntryPoints:
         """Whether a file is named like a test, and lies somewhere in a folder of tests."""
         folder, name = os.path.split(path)
         inside = os.path.relpath(folder, os.path.abspath(self.settings.root)).split(os.sep)
-        return not _FOLDERS.isdisjoint(inside) and (TEST.fullmatch(name) or _CHECK.fullmatch(name)) is not None
+        return not _FOLDERS.isdisjoint(inside) and (TEST_FILE.fullmatch(name) or _CHECK.fullmatch(name)) is not None
 
     def is_named(self, name: str) -> bool:
         """Whether a linted file imports something called `name`."""
@@ -137,7 +137,7 @@ class EntryPoints:
         return any(
             _picks_modules(self.files.text(path))
             for path in sorted(self.records)
-            if not TEST.fullmatch(os.path.basename(path))
+            if not TEST_FILE.fullmatch(os.path.basename(path))
         )
 
     @functools.cached_property

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.checks.programs import PROGRAM_CHECKS
-from torchdet_lint.engine.entry_points import TEST, EntryPoints
+from torchdet_lint.engine.entry_points import EntryPoints
 from torchdet_lint.engine.outcome import MISSED, MODE, Outcome, token
 from torchdet_lint.engine.program_reports import Reporter
 from torchdet_lint.engine.record import Whole
@@ -24,6 +24,7 @@ from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
+from torchdet_lint.source.modules import TEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -279,7 +280,7 @@ class ProgramRun:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""
         for path in {*self.records, *self.read} - self._asked:
             self._asked.add(path)
-            if path.endswith(".py") and not TEST.fullmatch(os.path.basename(path)):
+            if path.endswith(".py") and not TEST_FILE.fullmatch(os.path.basename(path)):
                 self._seeders += [(path, name) for name in self.project.files.outline(path).seeders]
         return sorted(self._seeders, key=operator.itemgetter(0))
 

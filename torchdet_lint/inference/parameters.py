@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.dataflow.call_edges import is_public
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.inference.abstract_values import (
     OTHER,
@@ -21,6 +24,7 @@ from torchdet_lint.inference.abstract_values import (
     stands_for,
 )
 from torchdet_lint.module.tree import positional
+from torchdet_lint.source.modules import TEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +64,7 @@ class Parameters:
         self.gradients = gradients
         self._taking_data: dict[str, bool] = {}
         self._handed: dict[int, AbstractValue] = {}
+        self._given_data: dict[int, bool] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -73,12 +78,14 @@ class Parameters:
                 self._handed[id(node)] = self._objects(node, function, home.outer)
             if (objects := self._handed[id(node)]).classes:
                 return objects
-        if home.outer is not self.module.scope:
+        if home.outer is not self.module.scope and not isinstance(home.outer.node, cst.FunctionDef):
             return self._of_method(node, function, home.outer, found)
         if found.gradient == "yes":
             return found
         open_ = found.what == "unknown" or (found.is_tensor and found.gradient == "unknown")
         passed = self._passed(node, function) if open_ else None
+        if passed is None and open_ and home.outer is self.module.scope and self._is_data_elsewhere(node, function):
+            return replace(found if found.is_tensor else TENSOR, gradient="no")
         if passed is None or not passed.is_tensor:
             return found
         shared = passed.gradient == "no" and self.gradients.for_every_device(function, {node.name.value})
@@ -137,11 +144,33 @@ class Parameters:
 
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
-        name = function.name.value
         parameters = positional(function)
-        self.module.look_for(name)
+        around = [one for one in self.module.ancestors(function) if isinstance(one, (cst.FunctionDef, cst.ClassDef))]
+        name = ".".join(one.name.value for one in (*reversed(around), function))
+        self.module.look_for(function.name.value)
         calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
         return self._joined(node, calls, parameters)
+
+    def _is_data_elsewhere(self, node: cst.Param, function: cst.FunctionDef) -> bool:
+        """Whether the file calls `function` nowhere, and other files do, all with a tensor that needs no gradient."""
+        if id(node) not in self._given_data:
+            self._given_data[id(node)] = False  # where the answer depends on itself
+            name, other = function.name.value, self.module.callers
+            here = [read for read in self.module.shared(Reads).of(None, name) if read is not function.name]
+            open_ = here or function.decorators or is_public(self.module, name)
+            calls = other(name) if other is not None and not open_ else []
+            # Who tests a function gives it plain tensors.
+            calls = [one for one in calls if not TEST_FILE.fullmatch(Path(one[0].source.path).name)]
+            self._given_data[id(node)] = len(calls) <= _CALLERS and self._all_data(node, function, calls)
+        return self._given_data[id(node)]
+
+    def _all_data(self, node: cst.Param, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]) -> bool:
+        values = [(module, call.argument(node.name.value, positional(function))) for module, call in calls]
+        whole = bool(values) and not any(call.opaque for _, call in calls)
+        return whole and all(
+            value is not None and (given := self.infer_in(module, value.node)).is_tensor and given.gradient == "no"
+            for module, value in values
+        )
 
     def _joined(self, node: cst.Param, calls: Sequence[Call], parameters: Sequence[str]) -> AbstractValue | None:
         """What all of `calls` pass for the parameter `node`; None where one passes nothing in sight."""

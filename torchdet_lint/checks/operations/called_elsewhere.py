@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from torchdet_lint.dataflow.call_edges import is_public
 from torchdet_lint.inference.gradients import Gradients
 
 if TYPE_CHECKING:
@@ -35,14 +35,7 @@ def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     calls = [_calls_untracked(one, name, of_object=of_object) for one in others or ()]
     if None in calls or not any(calls):
         return False
-    return not _is_public(module, class_.name if class_ is not None else name)
-
-
-def _is_public(module: Module, name: str) -> bool:
-    """Whether the package of the file takes `name` in."""
-    if PurePath(module.source.path).name == "__init__.py":
-        return True
-    return module.neighbour is not None and module.neighbour(f".{name}") is not None
+    return not is_public(module, class_.name if class_ is not None else name)
 
 
 class _Uses:
