@@ -20,12 +20,14 @@ class Draw(Table, frozen=True, kw_only=True):
     """A callable that draws from a library's global generator, under conditions that all hold.
 
     `at` is the moment: the call itself, the constructor of a module, its call in training, a loader's iteration, or
-    whenever an item of a data set is made. With `own` it draws the seed of a package's own generator, once, and
+    whenever an item of a data set is made. Of the names that a pattern of `names` fits, those that are `excluding` draw
+    nothing. With `own` it draws the seed of a package's own generator, once, and
     not where the program seeds that itself. Given an object of one of the classes `idle_with` it draws nothing, or
     nothing that is left in the result.
     """
 
     names: tuple[str, ...]
+    excluding: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     library: Literal["python", "numpy", "torch"]
     at: Literal["call", "construction", "forward", "training", "iteration", "item"] = "call"

@@ -9,6 +9,7 @@ import libcst as cst
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.relatives import Relatives
+from torchdet_lint.dataflow.syntax import bare, nodes
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def is_left_none(module: Module, value: Value, depth: int = _DEEP) -> bool:
     if isinstance(node, cst.Attribute):
         given = module.self_attribute(node, value.scope)
         stored = module.text.count(f".{node.attr.value} =") + module.text.count(f".{node.attr.value}:")
-        return depth > 0 and 0 < len(given) == stored and all(is_left_none(module, one, depth - 1) for one in given)
+        whole = depth > 0 and 0 < len(given) == stored and not _is_tested_above(module, node)
+        return whole and all(is_left_none(module, one, depth - 1) for one in given)
     if not isinstance(node, cst.Name) or depth <= 0:
         return False
 
@@ -112,6 +114,16 @@ def _is_only_called(module: Module, function: cst.FunctionDef) -> bool:
 
 def _is_called(around: cst.CSTNode | None, read: cst.CSTNode) -> bool:
     return around.func is read if isinstance(around, cst.Call) else isinstance(around, cst.Annotation)
+
+
+def _is_tested_above(module: Module, attribute: cst.Attribute) -> bool:
+    """Whether an `if` around `attribute` asks for it: `if self.seed is not None: random.seed(self.seed)`."""
+    return any(
+        isinstance(node, cst.Attribute) and bare(node) == bare(attribute)
+        for around in module.ancestors(attribute)
+        if isinstance(around, (cst.If, cst.IfExp))
+        for node in nodes(around.test)
+    )
 
 
 def _is_asked_for(module: Module, read: cst.Name) -> bool:

@@ -100,6 +100,7 @@ class Tables:
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )
         self._patterns = tuple(sorted((*name.split("*", 1), name) for name in self.draws if "*" in name))
+        self._no_draws = frozenset(name for draw in facts.draws for name in draw.excluding)
         self.everywhere: dict[str, list[tuple[Op, Spelling]]] = {}
         for op in facts.ops:
             for spelling in op.spellings if op.aggregate else ():
@@ -133,7 +134,8 @@ class Tables:
                 found = list(self.library.ancestors(name))
                 if name.endswith(".*"):
                     found.append(name)
-            if name.removesuffix("()") not in self.draws:  # a row for the name itself says when it draws
+            bare = name.removesuffix("()")
+            if bare not in self.draws and bare not in self._no_draws:  # a row for the name itself says when it draws
                 found += [pattern for prefix, suffix, pattern in self._patterns if _matches(name, prefix, suffix)]
             known = self._spellings[name] = tuple(dict.fromkeys(found))
         return known

@@ -50,7 +50,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             call.node,
             details,
-            variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
+            variant=_variant(rule, operation),
             severity="warning" if op.exact or op.softened else op.severity,
             changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
@@ -59,6 +59,16 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             gradient=op.direction == "backward" and rule.code != "TDL404",
             on_device=set(op.devices).isdisjoint({"cpu", *module.target.devices} - {"cuda"}),
         )
+
+
+def _variant(rule: Rule, operation: Operation) -> str:
+    """Which of the messages of `rule` tells of `operation`."""
+    if operation.op.exact:
+        return "exact"
+    of_gradient = f"gradient-{operation.status}"
+    if operation.op.direction == "backward" and of_gradient in rule.messages:
+        return of_gradient
+    return operation.status if operation.status in rule.messages else ""
 
 
 def _conditions(op: Op) -> str:

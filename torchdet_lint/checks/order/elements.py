@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _DEEP = 4
 _TEXT_TYPE = lazy(r"\b(?:str_?|unicode_?|[\"'][<>|]?[SU]\d*[\"'])(?!\w)")
+_NUMBER_TYPE = lazy(r"\b(?:u?int|float|double|long|bool)(?:\d+|_|p)?(?!\w)")
 # Operators that a list and a number have no use for.
 _RECKONING = (cst.Add, cst.Divide, cst.FloorDivide, cst.Power, cst.Subtract)
 # Variables that are made of each other are looked through so far.
@@ -137,6 +138,8 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             return "text" if _is_text_array(module, node.value) else "number"
         if isinstance(index, cst.Slice):
             return collection_kind(module, node.value, depth - 1, by_name=by_name) if depth > 0 else "unknown"
+        if key and depth > 0 and (columns := module.shared(Entries).at(node)):
+            return _together({collection_kind(module, one, depth - 1, by_name=by_name) for one in columns})
         held = module.shared(_Variables).entry(node.value)
         if held == "unknown" and depth > 0 and isinstance(index, cst.Index) and _means(module, "numbers", index.value):
             held = collection_kind(module, node.value, depth - 1, by_name=by_name)
@@ -300,6 +303,9 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
     known = facts.elements
     if word in known["numbers"]:
         return "number"
+    if word in facts.words["casts"] and len(node.args) == 1:
+        kind = module.code(node.args[0].value)
+        return "text" if _TEXT_TYPE.search(kind) else "number" if _NUMBER_TYPE.search(kind) else "unknown"
     if word in known["graph"] and module.imports("networkx"):
         return "number"
     if word in known["places"]:

@@ -20,6 +20,7 @@ class Entries:
         self.module = module
         self._assignments = self._calls = 0
         self._whole: dict[str, list[tuple[cst.BaseExpression, cst.BaseExpression]]] = {}
+        self._keyed: dict[str, list[tuple[cst.BaseExpression, cst.BaseExpression]]] = {}
         self._one: dict[str, list[tuple[cst.BaseExpression, cst.BaseExpression]]] = {}
 
     def of(self, table: cst.BaseExpression) -> tuple[list[cst.BaseExpression], list[cst.BaseExpression]]:
@@ -29,6 +30,14 @@ class Entries:
         self._index()
         name = bare(table)
         return self._same(table, self._whole.get(name, [])), self._same(table, self._one.get(name, []))
+
+    def at(self, entry: cst.Subscript) -> list[cst.BaseExpression]:
+        """What is assigned to the entry that is written as `entry` is, `table["key"]`."""
+        table = entry.value
+        word = last_word(table)
+        self.module.load_where(lambda text: f"{word}[" in text, word)
+        self._index()
+        return self._same(table, self._keyed.get(bare(entry), []))
 
     def _same(
         self, table: cst.BaseExpression, found: list[tuple[cst.BaseExpression, cst.BaseExpression]]
@@ -44,6 +53,7 @@ class Entries:
         for _, target, value, _, _ in assignments[self._assignments :]:
             if isinstance(target, cst.Subscript):
                 self._whole.setdefault(bare(target.value), []).append((target.value, value))
+                self._keyed.setdefault(bare(target), []).append((target.value, value))
         self._assignments = len(assignments)
         calls = self.module.calls
         for call in calls[self._calls :]:
