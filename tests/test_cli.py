@@ -451,3 +451,23 @@ def test_an_empty_name_is_not_the_current_folder(words, tmp_path, monkeypatch, c
     assert main([*words, "--no-cache"]) == 2
     assert capsys.readouterr().err == "torchdet-lint: error: '': no such file or directory\n"
     assert (tmp_path / "a.py").read_text() == text
+
+
+@pytest.mark.parametrize(("required", "changed"), [("1.1.0", False), ("1.6.0", True), ("2.4", True)])
+def test_no_loader_gets_a_generator_of_a_release_that_has_none(tmp_path: Path, required: str, changed: bool) -> None:
+    program = tmp_path / "train.py"
+    text = """
+import torch
+from torch.utils.data import DataLoader, RandomSampler
+
+torch.manual_seed(0)
+for row in DataLoader(range(9), shuffle=True):
+    print(row)
+for row in DataLoader(range(9), sampler=RandomSampler(range(9))):
+    print(row)
+"""
+    program.write_text(text)
+    (tmp_path / "requirements.txt").write_text(f"torch=={required}\n")
+    command = [sys.executable, "-m", "torchdet_lint", ".", "--no-cache", "--select", "TDL302,TDL303", "--fix"]
+    subprocess.run(command, cwd=tmp_path, check=False, capture_output=True)
+    assert ("generator=" in program.read_text()) is changed

@@ -46,7 +46,9 @@ class Inspection:
         self.path = path
         source = legible(decode(path, read(path)))[0]
         self.row = source.row(cell, row)
-        self.module = Module(source, linter.library, Target(linter.settings.torch, linter.settings.devices))
+        self.module = Module(
+            source, linter.library, Target(linter.settings.torch, linter.settings.devices, linter.settings.older)
+        )
         linter.connect(self.module, path)
         self.module.load_all()
         self.inference = self.module.shared(Inference)

@@ -48,6 +48,9 @@ _AGAIN = Withhold("each time the loop draws again it would draw the same")
 _PICKED = Withhold("callers may pass another class, which may take no such argument")
 _TOO_EARLY = Withhold("torch is seeded only below, and a generator that is made here would differ in every run")
 _LEFT = Withhold("callers may pass a generator, which none in sight does")
+_NO_ARGUMENT = Withhold("the project requires a release of torch before 1.6, which has no such argument")
+# Loaders, samplers and `random_split` take a generator since then.
+_GENERATORS_SINCE = (1, 6)
 _RECEIVED = Withhold("another caller may pass one already")
 
 
@@ -491,6 +494,8 @@ def _own_generator(
     """A generator for `call` alone, which draws `at_once` or later, that follows torch's seed; whether that is safe.
     What `permutes` draws a permutation before all else."""
     seeds = module.shared(ProgramSeeds)
+    if module.target.older is not None and module.target.older < _GENERATORS_SINCE:
+        return (_NO_ARGUMENT,), None
     if seeds.torch_seeded_only_below(call.node):
         return (_TOO_EARLY,), None
     seed = seeds.initial_seed(call.node, permutes=permutes, at_once=at_once)

@@ -53,7 +53,9 @@ def merge(found: Configuration, flags: Options) -> Settings:
     given["default_excludes"] = exclude is None
     given["exclude"] = (*(exclude or ()), *(file.extend_exclude or ()), *(flags.extend_exclude or ()))
     release = flags.torch_version or file.torch_version
-    given["torch"] = _release(release) if release else found.torch or NEWEST_TORCH
+    given["torch"] = _release(release) if release else max(found.torch or NEWEST_TORCH, OLDEST_TORCH)
+    if not release and found.torch is not None and found.torch < OLDEST_TORCH:
+        given["older"] = found.torch
     given["rule_files"] = tuple(
         _expanded(file.rule_files or (), root, where) if flags.rule_files is None else _named(flags.rule_files)
     )

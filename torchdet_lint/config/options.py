@@ -60,7 +60,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run does, every default resolved. Paths are absolute; `root` is the project's folder.
 
-    `notes` are lines for the user: what was asked for and is not done.
+    `older` is the release of torch that the project requires where it is older than all that the tables know. `notes`
+    are lines for the user: what was asked for and is not done.
     """
 
     root: str
@@ -77,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     unsafe_fixes: bool = False
     seed: int = 0
     torch: tuple[int, int] = NEWEST_TORCH
+    older: tuple[int, int] | None = None
     devices: tuple[str, ...] = ("cpu", "cuda")
     entry_points: tuple[str, ...] = ()
     seed_functions: tuple[str, ...] = ()

@@ -23,7 +23,8 @@ _DIGITS = 9
 
 
 def required_torch(root: Path) -> tuple[int, int] | None:
-    """The newest release that the project's own requirement on torch allows, read as text; `None`: no requirement."""
+    """The newest release that the project's own requirement on torch allows, read as text, be it older than those that
+    the catalogue knows; `None`: no requirement."""
     texts = [root / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
     for path in (*texts, *sorted(root.glob("requirements*.txt")), *_environments(root)):
         try:
@@ -75,8 +76,7 @@ def _caret(match: re.Match[str]) -> str:
 
 
 def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tuple[int, int] | None:
-    """`">=2.0,<2.4"` -> `(2, 3)`; `None` where no release that the catalogue knows fits; one that is older
-    than all of them counts as the oldest."""
+    """`">=2.0,<2.4"` -> `(2, 3)`; `None` where no release that the catalogue knows fits, nor an older one."""
     clauses: list[tuple[str, tuple[int, ...]]] = [
         (match["operator"], tuple(int(part[:_DIGITS]) for part in match["release"].split(".")))
         for match in _CLAUSE.finditer("".join(specifier.split()))
@@ -88,11 +88,11 @@ def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tu
         if all(_allows(operator, release, candidate) for operator, release in clauses):
             return candidate
     below = [
-        release
+        (release[0], (*release, 0)[1] - (operator == "<"))
         for operator, release in clauses
         if operator in ("==", "===", "~=", "<", "<=") and release < OLDEST_TORCH
     ]
-    return OLDEST_TORCH if below else None
+    return min(below, default=None)
 
 
 def _allows(operator: str, release: tuple[int, ...], candidate: tuple[int, int]) -> bool:

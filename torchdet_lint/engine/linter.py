@@ -77,7 +77,7 @@ class Linter:
         settings = self.settings
         relevant = (
             __version__, interpreter(), fingerprint(_extra(settings)), sorted(self.codes), settings.torch,
-            settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
+            settings.older, settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
             content_hash(read(settings.measured)) if settings.measured else "",
         )  # fmt: skip
         self._key = tuple(map(repr, relevant))
@@ -135,7 +135,7 @@ class Linter:
             from torchdet_lint.inference.cross_file import CrossFile
             from torchdet_lint.module.module import Target
 
-            target = Target(self.settings.torch, self.settings.devices)
+            target = Target(self.settings.torch, self.settings.devices, self.settings.older)
             self._cross_file = CrossFile(self.library, target, self.modules, self.bytes_of)
         return self._cross_file
 
@@ -155,7 +155,7 @@ class Linter:
             from torchdet_lint.dataflow.neighbours import Neighbours
             from torchdet_lint.module.module import Target
 
-            target = Target(self.settings.torch, self.settings.devices)
+            target = Target(self.settings.torch, self.settings.devices, self.settings.older)
             self._neighbours = Neighbours(
                 self.library,
                 target,
@@ -202,7 +202,7 @@ class Linter:
 
         source, broken = legible(source)
         try:
-            target = Target(self.settings.torch, self.settings.devices)
+            target = Target(self.settings.torch, self.settings.devices, self.settings.older)
             module = Module(source, self.library, target, wanted, with_tree=True)
         except SyntaxFault as fault:
             return self._faulty(fault, source)

@@ -36,7 +36,7 @@ class Reporter:
         """`paths` are the linted files as the user names them; `data` and `text` give what is in a file."""
         self.linter = linter
         self.paths = paths
-        self.target = Target(linter.settings.torch, linter.settings.devices)
+        self.target = Target(linter.settings.torch, linter.settings.devices, linter.settings.older)
         self.found: dict[str, dict[tuple[int, int, str], tuple[Finding, Rows]]] = {}
         self._data = data
         self._text = text

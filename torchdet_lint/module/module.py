@@ -38,10 +38,12 @@ _Result = TypeVar("_Result")
 
 
 class Target(NamedTuple):
-    """What the code is judged for: a torch release `(major, minor)` and the devices that it may run on."""
+    """What the code is judged for: a torch release `(major, minor)` and the devices that it may run on; `older` is the
+    release that the project requires where the tables know none that is so old."""
 
     torch: tuple[int, int] = (2, 15)
     devices: tuple[str, ...] = ("cpu", "cuda")
+    older: tuple[int, int] | None = None
 
 
 class Module:
