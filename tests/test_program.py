@@ -684,6 +684,21 @@ def test_a_loader_is_not_said_to_repeat_today_where_the_seed_may_be_a_random_num
     assert [message.endswith("(repeatable with a fixed seed of torch)") for message in told] == [True]
 
 
+@pytest.mark.parametrize("named", [(), ("train.py", "data.py")])
+def test_a_seed_that_another_file_draws_for_an_option_is_not_said_to_repeat_today(project, named):
+    folder = project(
+        data_DOT_py=SHUFFLING,
+        options_DOT_py="import random\n\ndef completed(args):\n    if args.seed is None:\n"
+        "        args.seed = random.randint(0, 9)\n    return args\n",
+        train_DOT_py="import argparse\nimport torch\nfrom data import loader\nfrom options import completed\n\n" + GUARD
+        + "    args = completed(argparse.ArgumentParser().parse_args())\n    torch.manual_seed(args.seed)\n"
+        + "    print(list(loader([0, 1])))\n",
+    )  # fmt: skip
+    found = lint(folder, *named)
+    told = [one.message for one in found if one.code == "TDL302"]
+    assert [message.endswith("(repeatable with a fixed seed of torch)") for message in told] == [True]
+
+
 def test_a_loader_that_no_program_makes_in_sight_is_not_said_to_repeat_today(project):
     folder = project(
         data_DOT_py=SHUFFLING,

@@ -49,6 +49,7 @@ _RAISES = "it is nondeterministic, and raises in deterministic mode"
 _WILL_RAISE = "it will raise: every program that uses this file turns deterministic mode on"
 _DRAWS = "uses NumPy's global random number generator"
 # What a fix writes that seeds a generator with a number, and what files give their generators.
+_DRAWN_SEED = lazy(r"\.\w*[sS]eed[ \t]*=[ \t]*[^=\s][^\n]*\b(?:rand\w*|time)[ \t]*\(")
 _NUMBER = lazy(r"(?:^|[(=])(\d+)(?: \+ (\d+))?\)?$")
 _GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
 # What torch was seeded with, where that is asked.
@@ -336,7 +337,12 @@ class Settling:
         reaching = self.points.reaching(loaders, (entry.file for entry in entries))
         loading = [entry.file for entry in entries if entry.file in reaching]
         self.whole.ask(loading)
-        return self.points.reached(path for path in loading if self._seeds_afresh(path))
+        # An option that is drawn in another file, which may be none of those linted, seeds the program as well.
+        afresh = {path for path in (*loading, *named) if self._seeds_afresh(path)}
+        around = self.points.reached(loading) - self.records.keys() if loading else ()
+        afresh |= {one for one in around if one.endswith(".py") and _DRAWN_SEED.search(self.project.files.text(one))}
+        seeding = self.points.reaching(afresh, loading)
+        return self.points.reached(path for path in loading if path in seeding)
 
     def _seeds_afresh(self, path: str) -> bool:
         record = self.whole.known.get(path)

@@ -19,6 +19,7 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     leaving: tuple[str, ...] = ()
     seeding: tuple[str, ...] = ()
     seed_arguments: frozenset[str] = frozenset()
+    options: tuple[str, ...] = ()
     seeding_methods: tuple[str, ...] = ()
     seeders: tuple[str, ...] = ()
     seeding_files: tuple[str, ...] = ()
@@ -51,6 +52,11 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     def undoes_determinism(self) -> re.Pattern[str]:
         """The name of a function that takes determinism back: search."""
         return re.compile(rf"^_*(?:{'|'.join(self.undoing)})_?\w*determin", re.IGNORECASE)
+
+    @functools.cached_property
+    def holds_options(self) -> re.Pattern[str]:
+        """The name of a variable that holds the options of a program: fullmatch."""
+        return _any(self.options, re.IGNORECASE)
 
     @functools.cached_property
     def leaves(self) -> re.Pattern[str]:

@@ -15,10 +15,11 @@ from torchdet_lint.checks.seeds.uses import Uses
 from torchdet_lint.checks.trace import assigned, inside, kept_by_objects
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.finding import ELSEWHERE, NeedImport, RelatedNode, Replace, SetArgument, Violation
+from torchdet_lint.finding import ELSEWHERE, NeedImport, RelatedNode, Replace, SetArgument, Violation, Withhold
 from torchdet_lint.module.names import dotted, member
 from torchdet_lint.module.tree import children, positional, returned
 from torchdet_lint.prefilter.main_guard import has_main_guard
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +36,8 @@ _WORKER_ARGUMENT = "worker_init_fn"
 _WORKER_SEED = "{torch}.initial_seed() % 2**32"
 # So many functions are asked for what they return as a seed.
 _FUNCTIONS = 16
+_SEED_OPTION = lazy(r"\.(\w*[sS]eed)[ \t]*=(?!=)")
+_OPTION = Withhold("the option is read in other files, and its default is theirs to know")
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -89,6 +92,40 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by
         )
+    for call, what, kept in _fresh_options(module):
+        if call.node not in reported:
+            details = {"source": module.code(call.node), "what": what}
+            related = (RelatedNode(kept, "the program's seed is kept here"),)
+            yield Violation(call.node, details, "" if what else "draw", related=related, changes=(_OPTION,))
+
+
+def _fresh_options(module: Module) -> Iterator[tuple[Call, str, cst.CSTNode]]:
+    """What is different in every run of that which an option called a seed is given, what that is (empty: a draw, from
+    a generator that the file never seeds), and where: `args.seed = random.randint(1, 1000)`. Another file may well seed
+    the program with it."""
+    draws, clock = _draws(module), module.library.facts.entropy
+    holds = module.library.facts.conventions.holds_options
+    for attribute in dict.fromkeys(_SEED_OPTION.findall(module.text)):
+        for assignment in module.assignments_called(attribute):
+            owner = assignment.target.value if isinstance(assignment.target, cst.Attribute) else None
+            if not isinstance(owner, cst.Name) or holds.fullmatch(owner.value) is None:
+                continue
+            for node in inside(assignment.value.node):
+                call = module.call_at(node)
+                name = call.own[0] if call is not None and len(call.own) == 1 else ""
+                if call is None or name not in draws.keys() | clock.keys():
+                    continue
+                drawn = draws.get(name)
+                if drawn is None or (
+                    module.meets(call, drawn.when, drawn.parameters) and not _seeds_any(module, drawn.library)
+                ):
+                    yield call, clock.get(name, ""), assignment.node
+
+
+def _seeds_any(module: Module, library: str) -> bool:
+    """Whether the file seeds the global generator of `library`."""
+    names = {name for seed in module.library.facts.seeds if library in seed.seeds for name in seed.names}
+    return any(not names.isdisjoint(call.names) for call in module.calls)
 
 
 def _stands_in(module: Module, source: Call, sink: _Sink, ways: Sequence[_Way]) -> bool:
