@@ -3199,3 +3199,55 @@ def test_a_module_that_a_package_hands_on(tmp_path):
         "for batch in DataLoader(CIFAR10('data'), num_workers=2, collate_fn=collating.pairs):\n    print(batch)\n"
     )
     assert severity_of_the_loader(tmp_path) == "note"
+
+
+DIVIDED = """
+import torchvision.transforms as T
+from torch.utils.data import Dataset
+
+class Rows(Dataset):
+    def __init__(self, rows, transform):
+        self.rows, self.transform = rows, transform
+
+    def __getitem__(self, index):
+        return self.transform(self.rows[index])
+
+def divided(rows):
+    return Rows(rows, T.RandomHorizontalFlip()), Rows(rows, T.ToTensor()), 3
+"""
+
+
+@pytest.mark.parametrize(("part", "drawn"), [("train", True), ("test", False)])
+@pytest.mark.parametrize("get", ["get = data.divided", "from data import divided as get"])
+def test_a_part_of_what_a_function_gives_is_known_by_another_name_of_it(project, get, part, drawn):
+    folder = project(
+        data_DOT_py=DIVIDED,
+        main_DOT_py="import torch\nfrom torch.utils.data import DataLoader\nimport data\n\n"
+        f"def load(rows):\n    {get}\n    train, test, number = get(rows)\n"
+        f"    return DataLoader({part}, num_workers=2)\n\n"
+        "torch.manual_seed(0)\nfor row in load([]):\n    print(row)\n",
+    )
+    finding = of_the_loader(folder)
+    assert finding.severity == "note"
+    assert ("nothing in the workers needs a seed" not in finding.message) == drawn
+
+
+@pytest.mark.parametrize(
+    ("imported", "row"),
+    [
+        ("from scipy.misc import imread", "imread(self.paths[index])"),
+        ("from skimage.feature import canny", "canny(self.paths[index], sigma=2)"),
+        ("from sklearn.neighbors import NearestNeighbors", "NearestNeighbors(n_jobs=2).fit(self.paths)"),
+        ("from transformers.tokenization_utils_base import BatchEncoding", "BatchEncoding(self.paths[index])"),
+    ],
+)
+def test_functions_of_libraries_that_draw_nothing_are_in_sight(project, imported, row):
+    folder = project(
+        main_DOT_py=f"import torch\nfrom torch.utils.data import DataLoader, Dataset\n{imported}\n\n"
+        "class Rows(Dataset):\n    def __init__(self, paths):\n        self.paths = paths\n\n"
+        f"    def __getitem__(self, index):\n        return {row}\n\n"
+        "torch.manual_seed(0)\nfor row in DataLoader(Rows([]), num_workers=2):\n    print(row)\n",
+    )
+    finding = of_the_loader(folder)
+    assert finding.severity == "note"
+    assert "nothing in the workers needs a seed" in finding.message

@@ -417,6 +417,13 @@ class Bindings:
                 elif isinstance(value, (ast.Name, ast.Attribute)) and value is not node:
                     yield from list(self._handed_down(value, inner)) or [(value, inner)]
 
+    def functions(self, node: ast.expr, scope: Scope) -> list[Bound]:
+        """The name of what `node` is where it is called, or of each that it may be by another name: `get =
+        package.get`."""
+        defined = self.classes.definition(self.classes.dotted(node, scope.file), scope.file) is not None
+        named = [] if defined else list(self.picked(node, scope))
+        return named or [(node, scope)]
+
     def _handed_down(self, node: ast.Name | ast.Attribute, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """What callers pass for a parameter that stands for a class or a function: each of them, or what it is."""
         for value, inner in self.behind(node, scope) if depth < _DEEP else ():

@@ -516,15 +516,20 @@ class WorkerObjects(WorkerBodies):
         """Look at what a function of the project returns at `place` of a tuple, where `call` is one of it."""
         if not isinstance(call, ast.Call) or not isinstance(place, int):
             return False
-        found = self.classes.definition(self.classes.dotted(call.func, scope.file), scope.file)
-        where, file = found if found is not None else (None, scope.file)
-        if where is None or isinstance(where, ast.ClassDef):
-            return False
-        inner, returned = self._returned(where, file, call, scope)
-        parts = [one.elts[place] for one in returned if isinstance(one, ast.Tuple) and place < len(one.elts)]
-        for part in parts if len(parts) == len(returned) else ():
+        found: list[Bound] = []
+        for called, home in self.bindings.functions(call.func, scope):
+            name = self.classes.dotted(called, home.file)
+            where, file = self.classes.definition(name, home.file) or (None, home.file)
+            if where is None or isinstance(where, ast.ClassDef):
+                return False
+            inner, returned = self._returned(where, file, call, scope)
+            parts = [one.elts[place] for one in returned if isinstance(one, ast.Tuple) and place < len(one.elts)]
+            if not parts or len(parts) < len(returned):
+                return False
+            found += [(part, inner) for part in parts]
+        for part, inner in found:
             self._value(part, inner, None, depth + 1)
-        return bool(parts) and len(parts) == len(returned)
+        return bool(found)
 
     def _call_picked(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what each class or function of which one is picked makes or returns; whether there are any."""
