@@ -3251,3 +3251,49 @@ def test_functions_of_libraries_that_draw_nothing_are_in_sight(project, imported
     finding = of_the_loader(folder)
     assert finding.severity == "note"
     assert "nothing in the workers needs a seed" in finding.message
+
+
+LENT = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Noise:
+    def __init__(self):
+        self.rng = random.Random(3)
+
+    def __call__(self, row):
+        return row + self.rng.random()
+
+class Rows(Dataset):
+    def __init__(self, transforms):
+        self.transforms = transforms
+        self.first = transforms[0]
+
+    def __getitem__(self, index):
+        ROW
+
+    def applied(self, transform, row):
+        return transform(row)
+
+    def kept(self, transform, row):
+        return row
+
+torch.manual_seed(0)
+for row in DataLoader(Rows([Noise()]), num_workers=2):
+    print(row)
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "severity"),
+    [
+        ("return self.applied(self.first, index)", "error"),
+        ("return self.applied(transform=self.first, row=index)", "error"),
+        ("return [self.applied(one, index) for one in self.transforms]", "error"),
+        ("for one in self.transforms:\n            index = self.applied(one, index)\n        return index", "error"),
+        ("return self.kept(self.first, index)", "note"),
+    ],
+)
+def test_what_a_row_lends_a_method_of_its_own_is_called(project, row, severity):
+    assert severity_of_the_loader(project(main_DOT_py=LENT.replace("ROW", row))) == severity

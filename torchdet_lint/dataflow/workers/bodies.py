@@ -63,6 +63,7 @@ class WorkerBodies:
         self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
         self._seen: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
         self._rows: set[tuple[int, str | None]] = set()
+        self._called_in: dict[ast.FunctionDef, frozenset[str]] = {}
 
     def _value(self, node: ast.expr, scope: Scope, way: str | None, depth: int) -> None:
         """Look at what `node` may be, which the data set reaches by `way` (None: not at all)."""
@@ -222,6 +223,8 @@ class WorkerBodies:
         if isinstance(function, ast.Attribute) and scope.instance is not None:
             root = function if name == f"self.{function.attr}" else function.value
             if isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name) and root.value.id == "self":
+                if root is function:
+                    self._lent(node, function.attr, scope, depth)
                 self._used(root, scope, depth, function.attr if root is not function else "")
                 return
         if (held := _advanced(node)) is not None and scope.instance is not None:
@@ -285,6 +288,26 @@ class WorkerBodies:
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name.id:
                 over = node.iter
                 yield from self.bindings.behind(over, scope) if isinstance(over, (ast.Name, ast.Attribute)) else ()
+
+    def _lent(self, node: ast.Call, name: str, scope: Scope, depth: int) -> None:
+        """Look at what the call `self.name(…)` gives a method of the object that calls it: `self.applied(self.cut)`."""
+        assert scope.instance is not None
+        where = next((found for one, _ in scope.instance.classes if (found := method(one, name)) is not None), None)
+        called = self._names_called(where) if where is not None and (node.args or node.keywords) else frozenset()
+        for parameter, value in passed(where, node, bound=True).items() if where is not None and called else ():
+            if parameter not in called:
+                continue
+            if isinstance(value, ast.Attribute) and _is_of_self(value):
+                self._used(value, scope, depth, "")
+            elif isinstance(value, ast.Name):
+                for one, inner in list(self.bindings.behind(value, scope)) or self._gone_through(value, scope):
+                    self._value(one, inner, None, depth + 1)
+
+    def _names_called(self, function: ast.FunctionDef) -> frozenset[str]:
+        if function not in self._called_in:
+            calls = (one.func for one in walk(function) if isinstance(one, ast.Call))
+            self._called_in[function] = frozenset(one.id for one in calls if isinstance(one, ast.Name))
+        return self._called_in[function]
 
     def _used(self, attribute: ast.Attribute, scope: Scope, depth: int, called: str) -> None:
         """An object that an attribute of `self` holds, where a worker calls it or the method `called` of it."""
