@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _DEEP = 4
 _TEXT_TYPE = lazy(r"\b(?:str_?|unicode_?|[\"'][<>|]?[SU]\d*[\"'])(?!\w)")
 _NUMBER_TYPE = lazy(r"\b(?:u?int|float|double|long|bool)(?:\d+|_|p)?(?!\w)")
+# The name of what maps one thing to another: `id_to_name`, `id2name`.
+_MAPPING = lazy(r"(\w*?[^\W\d_])(?:_to_|_2_|2)\w+")
 # Operators that a list and a number have no use for.
 _RECKONING = (cst.Add, cst.Divide, cst.FloorDivide, cst.Power, cst.Subtract)
 # Variables that are made of each other are looked through so far.
@@ -327,9 +329,19 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
     if depth > 0 and (word in known["combined"] or word == "map"):
         found = _part_of_call(module, node, (EACH,), depth - 1)
         return found if found == "number" else "unknown"
-    if by_name and word != "values" and facts.endings["numbers"].search(word):
+    named = _keys_by_name(node) if word == "keys" else "" if word == "values" else word
+    if by_name and facts.endings["numbers"].search(named):
         return "number"
     return _kind_given_back(module, node, depth, by_name=by_name) if depth > 0 else "unknown"
+
+
+def _keys_by_name(node: cst.Call) -> str:
+    """What the name of a table says of its keys: `point_id` of `point_id_to_place.keys()`."""
+    table: cst.CSTNode = node.func.value if isinstance(node.func, cst.Attribute) else node.func
+    while isinstance(table, cst.Subscript):
+        table = table.value
+    told = _MAPPING.fullmatch(last_word(table)) if isinstance(table, cst.BaseExpression) else None
+    return told[1] if told is not None else ""
 
 
 def _kind_given_back(module: Module, node: cst.Call, depth: int, *, by_name: bool) -> str:
