@@ -3297,3 +3297,40 @@ for row in DataLoader(Rows([Noise()]), num_workers=2):
 )
 def test_what_a_row_lends_a_method_of_its_own_is_called(project, row, severity):
     assert severity_of_the_loader(project(main_DOT_py=LENT.replace("ROW", row))) == severity
+
+
+COMPARED = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, mode):
+        self.mode = mode
+        self.rng = random.Random(3)
+
+    def __getitem__(self, index):
+        if self.mode == "train":
+            return index + self.rng.random()
+        return index
+
+def load(mode):
+    if mode == "train":
+        return None
+    elif mode == "MODE":
+        OTHER
+        return DataLoader(Rows(mode), num_workers=2)
+
+torch.manual_seed(0)
+for row in load(input()):
+    print(row)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "other", "severity"),
+    [("test", "pass", "note"), ("train", "pass", "error"), ("test", "mode = input()", "error")],
+)
+def test_the_constant_that_a_branch_asks_for_is_given_in_it(project, mode, other, severity):
+    text = COMPARED.replace("MODE", mode).replace("OTHER", other)
+    assert severity_of_the_loader(project(main_DOT_py=text)) == severity

@@ -10,7 +10,7 @@ from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, keeps_attributes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
 from torchdet_lint.dataflow.workers.owning import holds_at, package_of
-from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed, picked_from
+from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed, picked_from, spans
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import walk
@@ -363,11 +363,7 @@ def _above(node: ast.expr, function: ast.FunctionDef) -> Iterator[ast.stmt]:
         around = next((one for one in block if one.lineno <= node.lineno <= (one.end_lineno or 0)), None)
         yield from block[: block.index(around)] if around is not None else ()
         inside = [getattr(around, name, None) for name in ("body", "orelse", "finalbody")]
-        block = next((one for one in inside if isinstance(one, list) and one and _spans(one, node)), [])
-
-
-def _spans(block: list[ast.stmt], node: ast.expr) -> bool:
-    return block[0].lineno <= node.lineno <= (block[-1].end_lineno or 0)
+        block = next((one for one in inside if isinstance(one, list) and one and spans(one, node)), [])
 
 
 def _at(node: ast.expr, place: int) -> ast.expr | None:

@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.catalogue.conditions import condition_holds
+from torchdet_lint.dataflow.workers.project_file import spans
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import combined, defaults_of, walk
 
@@ -90,6 +91,10 @@ class _Given:
         if isinstance(value, ast.Attribute):
             own = scope.instance.constants if scope.instance is not None else {}
             return (own[name],) if (name := dotted_name(value)) in own else None
+        if isinstance(value, ast.Name) and isinstance(scope.function, ast.FunctionDef):
+            kept = value.id not in self._read(scope.function).bound
+            if kept and (compared := _held_to(value, scope.function)) is not None:
+                return compared
         if depth > _DEEP or scope.given is None or scope.function is None:
             return _constant(value)
         if isinstance(value, ast.Name):
@@ -99,6 +104,21 @@ class _Given:
             holds = _holds(value, self.of(scope, depth + 1))
             return None if holds is None else (holds,)
         return _constant(value)
+
+
+def _held_to(name: ast.Name, function: ast.FunctionDef) -> tuple[object] | None:
+    """The constant that `name` is where it stands, by the `if` around it: `if mode == "test": Rows(mode)`."""
+    found: tuple[object] | None = None
+    block: list[ast.stmt] = function.body
+    while block:
+        around = next((one for one in block if one.lineno <= name.lineno <= (one.end_lineno or 0)), None)
+        inside = [getattr(around, field, None) for field in ("body", "orelse", "finalbody")]
+        block = next((one for one in inside if isinstance(one, list) and one and spans(one, name)), [])
+        if isinstance(around, ast.If) and block is around.body:
+            match around.test:
+                case ast.Compare(left=ast.Name(id=name.id), ops=[ast.Eq()], comparators=[ast.Constant(value=value)]):
+                    found = (value,)
+    return found
 
 
 def is_left_to_chance(draw: Draw, call: ast.Call) -> bool:

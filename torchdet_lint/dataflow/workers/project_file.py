@@ -277,6 +277,11 @@ def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.
     return found
 
 
+def spans(block: list[ast.stmt], node: ast.expr) -> bool:
+    """Whether `node` stands in the lines of `block`."""
+    return block[0].lineno <= node.lineno <= (block[-1].end_lineno or 0)
+
+
 def handed_on(function: ast.FunctionDef) -> ast.Call | None:
     """The call by which a constructor calls the one of its base class."""
     for node in walk(function):
