@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.catalogue import loading
 from torchdet_lint.catalogue.ops import release
-from torchdet_lint.config import NEWEST_TORCH, Settings
+from torchdet_lint.config import NEWEST_TORCH, Settings, known
 from torchdet_lint.engine import run
 from torchdet_lint.engine.linter import Linter
 
@@ -61,10 +61,12 @@ def marks(text: str, kind: str = "expect") -> set[tuple[int, str]]:
 def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> Linter:
     """Every rule, for the target that an example names; without `program` those of scope `project` are left out."""
     rules = loading.load().rules
+    torch, older = known(release(torch_version) if torch_version else NEWEST_TORCH)
     settings = Settings(
         root=str(Path.cwd()),
         min_severity="note",
-        torch=release(torch_version) if torch_version else NEWEST_TORCH,
+        torch=torch,
+        older=older,
         devices=devices or ("cpu", "cuda"),
         ignore=() if program else tuple(code for code, rule in rules.items() if rule.scope == "project"),
     )

@@ -103,12 +103,14 @@ def _faults(path: str, code: str, example: Example) -> Iterator[str]:
     from torchdet_lint.engine import run
     from torchdet_lint.engine.linter import Linter
 
+    torch, older = config.known(ops.release(example.torch_version) if example.torch_version else config.NEWEST_TORCH)
     settings = config.Settings(
         root="",
         select=(code,),
         rule_files=(os.path.abspath(path),),
         min_severity="note",
-        torch=ops.release(example.torch_version) if example.torch_version else config.NEWEST_TORCH,
+        torch=torch,
+        older=older,
         devices=example.devices or ("cpu", "cuda"),
     )
     texts = {example.filename: example.code, **example.files}

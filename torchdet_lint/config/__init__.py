@@ -13,7 +13,7 @@ from torchdet_lint.config.project import (
     starts_project,
     top_of,
 )
-from torchdet_lint.config.releases import newest_allowed, required_torch
+from torchdet_lint.config.releases import known, newest_allowed, required_torch
 from torchdet_lint.config.selectors import chosen, fits, must_fit, near, nearest, selection
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "find",
     "fits",
     "isolated",
+    "known",
     "load",
     "merge",
     "must_fit",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH, ConfigError, Options, Settings
+from torchdet_lint.config.releases import known
 from torchdet_lint.patterns import from_top, is_one
 from torchdet_lint.regex import lazy
 
@@ -53,9 +54,10 @@ def merge(found: Configuration, flags: Options) -> Settings:
     given["default_excludes"] = exclude is None
     given["exclude"] = (*(exclude or ()), *(file.extend_exclude or ()), *(flags.extend_exclude or ()))
     release = flags.torch_version or file.torch_version
-    given["torch"] = _release(release) if release else max(found.torch or NEWEST_TORCH, OLDEST_TORCH)
-    if not release and found.torch is not None and found.torch < OLDEST_TORCH:
-        given["older"] = found.torch
+    if release:
+        given["torch"] = _release(release)
+    else:
+        given["torch"], given["older"] = known(found.torch or NEWEST_TORCH)
     given["rule_files"] = tuple(
         _expanded(file.rule_files or (), root, where) if flags.rule_files is None else _named(flags.rule_files)
     )

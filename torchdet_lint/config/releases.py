@@ -95,6 +95,11 @@ def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tu
     return min(below, default=None)
 
 
+def known(release: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int] | None]:
+    """The release of the catalogue that stands for `release`, and this itself where it is older than all of them."""
+    return (OLDEST_TORCH, release) if release < OLDEST_TORCH else (release, None)
+
+
 def _allows(operator: str, release: tuple[int, ...], candidate: tuple[int, int]) -> bool:
     """Whether some patch release of `candidate` satisfies the clause."""
     wanted = (*release, 0)[:2]
