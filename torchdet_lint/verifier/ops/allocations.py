@@ -4,6 +4,7 @@ so: fills it, or computes with whatever it holds and uses nothing of that."""
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import pkgutil
 from pathlib import Path
@@ -19,11 +20,13 @@ _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 def _codes(names: Iterable[str]) -> dict[int, CodeType]:
-    """The code of those functions that this release of torch has, by its identity: to hash a code is slow."""
+    """The code of those functions that this release of torch has, inside of what decorates them, by its identity: to
+    hash a code is slow.
+    """
     found = {}
     for name in names:
         with contextlib.suppress(ImportError, AttributeError):
-            code = pkgutil.resolve_name(name).__code__
+            code = inspect.unwrap(pkgutil.resolve_name(name)).__code__
             found[id(code)] = code
     return found
 

@@ -136,6 +136,9 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if args[0].numel() > size:
                 base = base_of(args[0])
                 owners[base] = owners.get(base, 0) | 1
+                if is_unused(not_ours(frame)):
+                    args[0].view(-1)[size:].zero_()
+                    fresh(args[0])
         elif plan.kind == PICK:
             if current_node() is None:
                 picked: list[int] = []
