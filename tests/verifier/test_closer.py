@@ -171,6 +171,36 @@ def test_a_second_pass_keeps_the_tensors_at_the_first_difference_and_at_the_firs
     assert (parameter.differing, parameter.elements) == (4, 4)
 
 
+@pytest.fixture
+def two_ranks():
+    """A mesh of two processes, of which one is there: what it asks the other for comes at once, and means nothing."""
+    tensors = pytest.importorskip("torch.distributed.tensor")
+    fake = pytest.importorskip("torch.testing._internal.distributed.fake_pg")
+    torch.distributed.init_process_group("fake", store=fake.FakeStore(), rank=0, world_size=2)
+    try:
+        yield tensors.DTensor, torch.distributed.init_device_mesh("cpu", (2,)), [tensors.Shard(1)]
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_second_pass_asks_no_other_process_for_a_part_of_a_tensor(tmp_path, two_ranks):
+    kind, mesh, placements = two_ranks
+
+    def body(factor):
+        net = torch.nn.Module()
+        net.weight = torch.nn.Parameter(kind.from_local(torch.ones(2, 3), mesh, placements) * factor)
+        net.weight.grad = torch.ones_like(net.weight)
+        torch.optim.SGD(net.parameters(), lr=0.1).step()
+
+    bodies = (lambda: body(2.0), lambda: body(3.0))
+    paths = [recorded(tmp_path / f"{number}.tdtrace", body) for number, body in enumerate(bodies)]
+    first, parameter = look(Session(tmp_path, bodies), compare(*paths), replay=5)
+    assert (first.op, first.shape, first.differing, first.a, first.b) == ("aten.mul.Tensor", (2, 3), 6, 2.0, 3.0)
+    assert first.one_ulp == 0.0  # the other process does not repeat the op
+    assert (parameter.name, parameter.shape, parameter.differing) == ("weight", (2, 3), 6)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_what_an_optimizer_keeps_for_a_parameter_is_called_so(tmp_path, monkeypatch):
     monkeypatch.setattr(updates, "watch", lambda *_: None)

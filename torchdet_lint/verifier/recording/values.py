@@ -65,6 +65,17 @@ def base_of(tensor: torch.Tensor) -> int:
         return 0
 
 
+def is_spread(value: Any) -> bool:
+    """Whether it is a tensor that several processes hold together, a `DTensor`: its ops may be collectives."""
+    return isinstance(value, torch.Tensor) and hasattr(value, "placements")
+
+
+def local_of(tensor: Any) -> torch.Tensor:
+    """What this process holds of a tensor."""
+    here: torch.Tensor = tensor._local_tensor if is_spread(tensor) else tensor
+    return here
+
+
 def tensors_in(value: Any) -> Iterable[Any]:
     """The tensors and numbers in a nested return value, in order."""
     if isinstance(value, (torch.Tensor, int, float, complex)):

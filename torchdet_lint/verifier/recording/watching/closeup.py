@@ -22,7 +22,7 @@ from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, SET, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.lines import OWN
 from torchdet_lint.verifier.recording.op.places import current_node
-from torchdet_lint.verifier.recording.values import base_of, tensors_in
+from torchdet_lint.verifier.recording.values import base_of, is_spread, local_of, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -119,6 +119,9 @@ class _Look:
         """A copy of what the op is about to read, where it can be repeated on it."""
         if plan.random or plan.kind in (VIEW, SET, LIFT, COLLECTIVE) or not self._is_mine():
             return None
+        if any(map(is_spread, tensors_in((args, kwargs)))):
+            # The other processes do not repeat it.
+            return None
         return _copied((args, kwargs))
 
     def after(self, plan: Plan, args: Any, kwargs: Any, out: Any, kept: Any) -> None:
@@ -132,7 +135,7 @@ class _Look:
         number = self.targets.pop(0)
         if not self._is_mine():
             return
-        tensors = [value for value in tensors_in(values) if isinstance(value, torch.Tensor)]
+        tensors = [local_of(value) for value in tensors_in(values) if isinstance(value, torch.Tensor)]
         rows, offset = [], 0
         names = _names(tensors, self.run.classifier)
         with _python_dispatch._disable_current_modes(), (self.folder / f"{number}.bin").open("wb") as out:
@@ -268,19 +271,19 @@ def _names(tensors: list[torch.Tensor], kinds: Classifier) -> dict[int, str]:
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
             called.setdefault(id(tensor), name)
             for kind, one in (("", tensor), ("the gradient of ", tensor.grad if tensor.is_leaf else None)):
-                if one is not None and (base := base_of(one)) in wanted:
+                if one is not None and (base := base_of(local_of(one))) in wanted:
                     found.setdefault(base, kind + name)
     for optimizer in [value for value in objects if issubclass(type(value), torch.optim.Optimizer)]:
         for parameter, kept in list(optimizer.state.items()):
             for key, tensor in list(kept.items()) if isinstance(kept, dict) else ():
-                if isinstance(tensor, torch.Tensor) and (base := base_of(tensor)) in wanted:
+                if isinstance(tensor, torch.Tensor) and (base := base_of(local_of(tensor))) in wanted:
                     found.setdefault(base, f"{key} of {called.get(id(parameter), 'a parameter')}")
     frame: Any = sys._getframe(1)
     while frame is not None and wanted - found.keys():
         own = kinds[frame.f_code.co_filename] == OWN
         for name, value in list(frame.f_locals.items()) if own else ():
             if isinstance(value, torch.Tensor):
-                base = base_of(value)
+                base = base_of(local_of(value))
                 if base in wanted:
                     found.setdefault(base, name)
         frame = frame.f_back
