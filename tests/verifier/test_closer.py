@@ -17,12 +17,15 @@ torch = pytest.importorskip("torch")
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.comparison.losses import MOST_ROWS, Loss, Losses, losses  # noqa: E402
+from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.recording.watching import updates  # noqa: E402
 from torchdet_lint.verifier.trace import Mark, Timeline, Trace  # noqa: E402
+from torchdet_lint.verifier.verification import session as sessions  # noqa: E402
 from torchdet_lint.verifier.verification.closer import numbers  # noqa: E402
 from torchdet_lint.verifier.verification.closer.look import look  # noqa: E402
 from torchdet_lint.verifier.verification.closer.wording import amounts  # noqa: E402
+from torchdet_lint.verifier.verification.options import VerifyOptions  # noqa: E402
 from torchdet_lint.verifier.verification.outcome import Values  # noqa: E402
 from torchdet_lint.verifier.verification.text import text  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces  # noqa: E402
@@ -199,6 +202,14 @@ def test_a_second_pass_asks_no_other_process_for_a_part_of_a_tensor(tmp_path, tw
     assert (first.op, first.shape, first.differing, first.a, first.b) == ("aten.mul.Tensor", (2, 3), 6, 2.0, 3.0)
     assert first.one_ulp == 0.0  # the other process does not repeat the op
     assert (parameter.name, parameter.shape, parameter.differing) == ("weight", (2, 3), 6)
+
+
+def test_a_second_pass_that_is_interrupted_is_the_last(tmp_path, monkeypatch):
+    session = sessions.Session(Program("script", "train.py"), VerifyOptions(), tmp_path, None)
+    ended = types.SimpleNamespace(status="interrupted")
+    monkeypatch.setattr(session, "_started", lambda *_: ended)
+    with pytest.raises(KeyboardInterrupt):
+        session.closeup(0, "main", [1], 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

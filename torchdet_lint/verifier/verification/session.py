@@ -195,7 +195,9 @@ class Session:
         with Path(os.devnull).open("wb") as nowhere:
             # Other processes of the program may wait for ever for the one that has ended at the op.
             last = room / f"{targets[-1]}.json"
-            self._started(number, nowhere, nowhere, tick, wanted, last.exists)
+            result = self._started(number, nowhere, nowhere, tick, wanted, last.exists)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
         for left in self._recording:
             left.unlink(missing_ok=True)
         return room
