@@ -165,32 +165,66 @@ open("pids", "w").write("")
     assert str(script) not in running
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_ends_the_program_too(tmp_path):
-    script = write(tmp_path, "waits.py", "import time\nopen('ready', 'w')\nwhile True: time.sleep(1)")
+def driven(folder: Path, source: str) -> subprocess.Popen[bytes]:
+    """A process that runs a program and prints how it ended, once that program has made the file `ready`."""
+    script = write(folder, "waits.py", source)
     driver = (
         "from torchdet_lint.verifier.launch.launch import Program, run_child\n"
         f"result = run_child(Program('script', {str(script)!r}))\n"
         "print(result.status)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(
         [sys.executable, "-c", driver],
-        cwd=tmp_path,
-        env=environment,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
         # A job in the background ignores the signal, and its children would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    until(lambda: (folder / "ready").exists())
+    return process
+
+
+def until(true):
     deadline = time.monotonic() + 60
-    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+    while not true() and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_the_program_too(tmp_path):
+    process = driven(tmp_path, "import time\nopen('ready', 'w')\nwhile True: time.sleep(1)")
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=60)[0].strip() == b"interrupted"
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
-    assert str(script) not in running
+    assert str(tmp_path / "waits.py") not in running
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told of a parent's death on Linux only")
+def test_a_program_whose_verifier_is_killed_ends_in_its_own_way(tmp_path):
+    source = """
+import os, signal, sys, time
+
+def end(*_):
+    open("ended", "w")
+    sys.exit()
+
+signal.signal(signal.SIGTERM, end)
+if not os.fork():
+    time.sleep(1)
+    open("left", "w")
+    os._exit(0)
+open("ready", "w")
+time.sleep(90)
+"""
+    process = driven(tmp_path, source)
+    process.kill()
+    until(lambda: (tmp_path / "ended").exists())
+    assert (tmp_path / "ended").exists()
+    until(lambda: (tmp_path / "left").exists())
+    assert (tmp_path / "left").exists()  # what it forked goes on, as it would without a verifier
 
 
 def test_a_notebook_runs_cell_by_cell(tmp_path):
