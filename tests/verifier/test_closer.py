@@ -186,6 +186,25 @@ def two_ranks():
         torch.distributed.destroy_process_group()
 
 
+def test_a_part_of_a_tensor_that_nothing_has_written_is_told_where_it_was_allocated(tmp_path, two_ranks):
+    pytest.importorskip("torch.distributed.fsdp")
+    kind, mesh, placements = two_ranks
+
+    def body(value):
+        shape = kind.from_local(torch.ones(2, 3), mesh, placements)
+        weight = torch.empty_like(shape).to_local()  # the allocation
+        (ctypes.c_float * 6).from_address(weight.data_ptr())[:] = [value] * 6
+        every = torch.empty(12)
+        (ctypes.c_float * 12).from_address(every.data_ptr())[:] = [value + 1] * 12
+        torch.ops.fsdp.all_gather_copy_in([torch.ones(6)], every, [6], 6, 0)
+        torch.ops.fsdp.all_gather_copy_in([weight.view(-1)], every, [6], 6, 0)  # what FSDP2 sends to the other
+
+    paths = [recorded(tmp_path / f"{value}.tdtrace", lambda value=value: body(value)) for value in (1, 2)]
+    (cause,) = compare_traces(*paths).causes
+    assert (cause.rule, cause.source, cause.op) == ("TDL501", "unwritten", "fsdp.all_gather_copy_in")
+    assert cause.line == body.__code__.co_firstlineno + 2
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_a_second_pass_asks_no_other_process_for_a_part_of_a_tensor(tmp_path, two_ranks):
     kind, mesh, placements = two_ranks

@@ -37,6 +37,7 @@ class Dispatch(NamedTuple):
     fills: Words
     unused: Words
     undeclared_writes: dict[str, Words]
+    filled: dict[str, str]
     scratch: dict[str, tuple[int, ...]]
     backward: dict[str, str]
     packages: dict[str, str]

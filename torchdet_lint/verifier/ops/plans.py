@@ -25,10 +25,11 @@ class Plan:
     """What the recorder does with one op.
 
     `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns
-    exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of
-    its first argument, which it writes, `binds` that the tensor which it returns is made of those that it is given;
-    `outs` are the keywords that it writes and reads nothing of. `form` says what is all that it gives: `MADE` one new
-    tensor, `CHANGED` its first argument, `NUMBER` a number of Python's; 0 where it gives or does more than that.
+    exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` is the position of an argument
+    that it writes and reads nothing of, -1 where there is none; `binds` says that the tensor which it returns is made
+    of those that it is given; `outs` are the keywords that it writes and reads nothing of. `form` says what is all that
+    it gives: `MADE` one new tensor, `CHANGED` its first argument, `NUMBER` a number of Python's; 0 where it gives or
+    does more than that.
     `generator` is the position of an argument that is one, -1 where there is none.
     """
 
@@ -57,7 +58,8 @@ class Plan:
         schema = getattr(function, "_schema", None)
         self.written: tuple[tuple[int, str], ...] = ()
         self.name, self.kind, self.fresh = str(function), VALUE, 2
-        self.overwrites = self.random = self.binds = False
+        self.random = self.binds = False
+        self.overwrites = -1
         self.scratch: tuple[int, ...] = ()
         self.outs: frozenset[str] = frozenset()
         self.tensors: tuple[bool, ...] = ()
@@ -73,7 +75,7 @@ class Plan:
         self.scratch = _TABLES.scratch.get(base, ())
         self.tensors = takes_tensors(schema)
         self.random = torch.Tag.nondeterministic_seeded in function.tags and base not in _TABLES.drawless
-        self.overwrites = base in _TABLES.overwrites and bool(self.written) and self.written[0][0] == 0
+        self.overwrites = _overwritten(schema, base, self.written)
         self.outs = frozenset(name for _, name in self.written if _is_out(schema, name))
         self.generator = next((at for at, one in enumerate(schema.arguments) if "Generator" in str(one.type)), -1)
         self.kind = _kind(namespace, base, schema, bool(self.written))
@@ -86,6 +88,10 @@ class Plan:
     def inputs_of(self, kwargs: dict[str, Any]) -> list[Any]:
         """The values among `kwargs` that the op reads."""
         return [value for name, value in kwargs.items() if name not in self.outs]
+
+    def read_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments that the op reads."""
+        return args if self.overwrites < 0 else args[: self.overwrites] + args[self.overwrites + 1 :]
 
     def mended(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What the op can be called with in the place of `args`, which it refused; None where that is not known."""
@@ -137,6 +143,15 @@ def _written(schema: Any, base: str) -> tuple[tuple[int, str], ...]:
         for position, argument in enumerate(schema.arguments)
         if (argument.alias_info is not None and argument.alias_info.is_write) or argument.name in undeclared
     )
+
+
+def _overwritten(schema: Any, base: str, written: tuple[tuple[int, str], ...]) -> int:
+    """The position of an argument that an op writes and reads nothing of, -1 where there is none."""
+    if base in _TABLES.overwrites:
+        return 0 if written[:1] and written[0][0] == 0 else -1
+    names = [argument.name for argument in schema.arguments]
+    filled = _TABLES.filled.get(base, "")
+    return names.index(filled) if filled in names else -1
 
 
 def _is_out(schema: Any, name: str) -> bool:

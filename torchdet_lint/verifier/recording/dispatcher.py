@@ -16,7 +16,7 @@ from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.generators import torch_digest
 from torchdet_lint.verifier.recording.op.memory import PART, UNWRITTEN, extent, form_of, memory
 from torchdet_lint.verifier.recording.op.places import caller, current_node, places
-from torchdet_lint.verifier.recording.values import base_of, exact, leaves, plain_digest, tensors_in
+from torchdet_lint.verifier.recording.values import base_of, exact, leaves, local_of, plain_digest, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -158,15 +158,15 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 if isinstance(value, plain) and (base := base_of(value)):
                     owners.pop(base, None)
                     arrivals[base] = stream, site
-        elif isinstance(out, plain) and (base := base_of(out)):
+        elif isinstance(out, plain) and (base := base_of(here := local_of(out))):
             site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
             run.begun.discard(base)
             maker = not_ours(frame)
             (run.filled.add if is_filled(maker) else run.filled.discard)(base)
             if is_unused(maker):
-                out.zero_()
-                fresh(out)
+                here.zero_()
+                fresh(here)
             allocated[base] = site
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])
@@ -412,8 +412,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 flags = read(args, tensors, numbers, came)
                 if kwargs:
                     flags |= read(plan.inputs_of(kwargs) if plan.outs else kwargs.values(), tensors, numbers, came)
-                if flags & trace.UNWRITTEN and plan.overwrites:
-                    flags = read(args[1:], [], [], [])
+                if flags & trace.UNWRITTEN and plan.overwrites >= 0:
+                    flags = read(plan.read_of(args), [], [], [])
                     if flags & trace.UNWRITTEN and _copies_storage(frame):
                         return move(plan, args, kwargs)
         except Exception as error:
@@ -453,8 +453,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 if out is not None and (plan.fresh == 1 or kind == LIFT):
                     digests.append(fresh(out))
                 elif plan.fresh:
-                    unwritten = still_unwritten((args, *kwargs.values())) if flags & trace.UNWRITTEN else _NONE
-                    several(out, digests, plan.scratch, unwritten)
+                    unwritten = flags & trace.UNWRITTEN and still_unwritten((plan.read_of(args), *kwargs.values()))
+                    several(out, digests, plan.scratch, unwritten or _NONE)
                 elif plan.binds:
                     digests.append(hash((form_of(out), *tensors)) & mask)
                 for position, name in plan.written:

@@ -27,7 +27,7 @@ class Captured:
     def note(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> list[int]:
         """An op that was captured; returns the storages that are new with it."""
         given = _by_storage([args, list(kwargs.values())])
-        for base, value in (_by_storage([args[1:], list(kwargs.values())]) if plan.overwrites else given).items():
+        for base, value in _by_storage([plan.read_of(args), list(kwargs.values())]).items():
             if base not in self._written:
                 self._read.setdefault(base, value)
         if plan.kind == VIEW:
