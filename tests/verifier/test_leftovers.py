@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
 import os
 import pickle
+import sqlite3
 import struct
 import tarfile
 import zipfile
@@ -330,6 +332,60 @@ def test_what_is_left_is_compared_by_name(tmp_path):
     assert (outcome.files, outcome.lines) == (2, 1)
 
 
+def test_a_file_that_is_not_compared_is_not_counted_among_the_equal_ones(tmp_path):
+    files = {"p.pdf": "1", "q.svg": "1", "same.pdf": "1", "m.txt": "1"}
+    a = remains(tmp_path / "a", files)
+    b = remains(tmp_path / "b", {**files, "p.pdf": "2", "q.svg": "2"})
+    outcome = compare_left(a, b, ordered=True)
+    assert ([left.name for left in outcome.differing], outcome.certain, outcome.files) == (["p.pdf", "q.svg"], (), 2)
+
+
+def database(folder, *rows, made="CREATE TABLE runs (id TEXT, value REAL, start_time INTEGER)"):
+    folder.mkdir()
+    with contextlib.closing(sqlite3.connect(folder / "r.db")) as opened:
+        opened.execute(made)
+        marks = ",".join("?" * len(rows[0]))
+        opened.executemany(f"INSERT INTO runs VALUES ({marks})", rows)
+        opened.execute("CREATE VIEW v AS SELECT * FROM runs")
+        opened.commit()
+    return Remains({"r.db": folder / "r.db"}, folder / "out", 0)
+
+
+RUN, OTHER = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told", "certain"),
+    [
+        ([(OTHER, 0.5, 2), ("b", 0.25, 2)], "", True),
+        ([("b", 0.25, 2), (OTHER, 0.5, 2)], "", True),
+        ([(OTHER, 0.5, 2), ("b", 0.75, 2)], "table runs, row 2, value: 0.25 | 0.75", True),
+        ([("a", 0.5, 2), ("b", 0.75, 2)], "table runs, row 2, value: 0.25 | 0.75", True),
+        ([("a", 0.5, 2), ("b", 0.25, 2)], "table runs, row 1, id: '<id>' | 'a'", False),
+        ([(OTHER, 0.5, 2)], "table runs has 2 | 1 rows", True),
+    ],
+)
+def test_databases_are_compared_by_their_tables(tmp_path, rows, told, certain):
+    a = database(tmp_path / "a", (RUN, 0.5, 1), ("b", 0.25, 1))
+    before = a.files["r.db"].read_bytes()
+    outcome = compare_left(a, database(tmp_path / "b", *rows), ordered=True)
+    assert [(left.difference, left.certain) for left in outcome.differing] == ([(told, certain)] if told else [])
+    assert outcome.files == int(not told or certain)
+    assert a.files["r.db"].read_bytes() == before
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["r.db"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "log"])
+def test_a_database_that_cannot_be_read_as_it_is_is_not_compared(tmp_path, damage):
+    a, b = (database(tmp_path / name, ("x", value, 1)) for name, value in (("a", 0.5), ("b", 0.75)))
+    if damage == "cut":
+        a.files["r.db"].write_bytes(a.files["r.db"].read_bytes()[:4000])
+    else:
+        (tmp_path / "b" / "r.db-wal").write_bytes(b"x")
+    outcome = compare_left(a, b, ordered=True)
+    assert ([left.certain for left in outcome.differing], outcome.files) == ([False], 0)
+
+
 def test_lines_of_several_processes_may_come_in_another_order(tmp_path):
     a, b = (remains(tmp_path / name, {}, text) for name, text in (("a", "x 1\ny 2\n"), ("b", "y 2\nx 1\n")))
     assert not compare_left(a, b, ordered=False).certain
@@ -542,6 +598,12 @@ def test_where_nothing_was_compared_nothing_is_called_equal(tmp_path, source):
     report = verified(tmp_path, source)
     assert (report.verdict, report.exit_status, report.ok) == ("nothing", 3, False)
     assert text(report).count("\n") == 1
+
+
+def test_where_only_files_differ_that_are_not_compared_nothing_is_called_equal(tmp_path):
+    report = verified(tmp_path, "import os, torch; open('p.pdf', 'wb').write(os.urandom(8)); print('done')")
+    assert (report.verdict, report.exit_status) == ("nothing", 3)
+    assert "p.pdf" in report.failure
 
 
 def test_a_folder_that_the_program_makes_is_not_there_in_the_next_run(tmp_path):

@@ -23,7 +23,7 @@ from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
 from torchdet_lint.verifier.probe.validity import differing
 from torchdet_lint.verifier.trace import SUFFIX, Trace, most_steps
-from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers, Remains, compare_left
+from torchdet_lint.verifier.verification.leftovers.leftovers import OUTPUT, Leftovers, Remains, compare_left
 from torchdet_lint.verifier.verification.outcome import Held, RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import Report, report_on, seen_from_here
 
@@ -290,7 +290,9 @@ class Session:
             notes = (f"equal here, and nondeterministic when measured: {one}" for one in ran)
             report = msgspec.structs.replace(report, not_covered=(*notes, *report.not_covered))
         if report.verdict == "identical" and not (report.spread.compared or self.left.files or self.left.lines):
-            why = "the program ran no op of torch, wrote no file in its folder and printed no number"
+            names = ", ".join(left.name for left in self.left.differing[:_MOST_PLACES] if left.name != OUTPUT)
+            files = f" that is compared ({names} differ, by the clock maybe)" if names else ""
+            why = f"the program ran no op of torch, wrote no file in its folder{files} and printed no number"
             return msgspec.structs.replace(report, verdict="nothing", failure=why, not_covered=())
         return report
 
@@ -362,8 +364,8 @@ class Session:
             left=self.left,
             valid=self.options.valid,
         )
-        notes = [*self._steps_not_made(), *report.not_covered]
-        notes += [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
+        notes = [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
+        notes += [*self._steps_not_made(), *report.not_covered]
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         if self.workspace.in_place and self.workspace.in_place != "asked for":
             notes.append(f"every run took place in the working folder itself, not in a copy: {self.workspace.in_place}")

@@ -34,8 +34,26 @@ _SERIALIZED = re.compile(r'(":serialized:": )"[^"]*"')
 """What stable-baselines3 has pickled into its settings: episodes with the time that each took, say. Parameters and the
 states of optimizers have files of their own beside it."""
 _PICKLES = (".pkl", ".pickle")
-VOLATILE = frozenset({".db", ".sqlite", ".sqlite3", ".pdf", ".svg", ".prof", ".lock", ".wandb", ".pyc"})
-"""Files into which their libraries write times or names of their own, where a reading of bytes says nothing."""
+_VOLATILE = (
+    ".db",
+    ".sqlite",
+    ".sqlite3",
+    ".pdf",
+    ".svg",
+    ".prof",
+    ".lock",
+    ".wandb",
+    ".pyc",
+    "-wal",
+    "-shm",
+    "-journal",
+)
+"""How files are called into which their libraries write times or names of their own: their bytes say nothing."""
+
+
+def is_volatile(path: Path) -> bool:
+    """Whether it says nothing of a file that its bytes differ."""
+    return path.name.lower().endswith(_VOLATILE)
 
 
 def difference(a: Path, b: Path) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import filecmp
 import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.verifier.verification.leftovers import pickled
-from torchdet_lint.verifier.verification.leftovers.contents import VOLATILE, difference
+from torchdet_lint.verifier.verification.leftovers import databases, pickled
+from torchdet_lint.verifier.verification.leftovers.contents import difference, is_volatile
 from torchdet_lint.verifier.verification.leftovers.masking import masked, masked_name
 from torchdet_lint.verifier.verification.outcome import Left
 
@@ -48,7 +50,9 @@ _Pair = tuple[_Line, _Line]
 
 
 class Leftovers(NamedTuple):
-    """What differs, and how many files and lines with a number in them were compared."""
+    """What differs, and how many files and lines with a number in them were compared: a file that differs and is of a
+    format that is not understood is none of them.
+    """
 
     differing: tuple[Left, ...] = ()
     files: int = 0
@@ -69,9 +73,12 @@ def compare_left(a: Remains, b: Remains, *, ordered: bool) -> Leftovers:
         found.append(Left(STATUS, f"{a.status} | {b.status}"))
     found += _output(a, b, ordered=ordered)
     pairs = _paired(a.files, b.files)
-    found += [left for name, one, two in pairs if (left := _file(name, one, two)) is not None]
+    files = [_file(name, one, two) for name, one, two in pairs]
+    found += sorted(filter(None, files), key=lambda left: not left.certain)
+    alone = sum(1 for _, one, two in pairs if one is None or two is None)
+    not_compared = sum(1 for left in files if left is not None and not left.certain)
     with_number = sum(1 for line in _read(a.output) if re.search(r"\d", line))
-    return Leftovers(tuple(found[:_MOST]), sum(1 for _, one, two in pairs if one and two), with_number)
+    return Leftovers(tuple(found[:_MOST]), len(pairs) - alone - not_compared, with_number)
 
 
 def _read(path: Path) -> Iterator[str]:
@@ -164,5 +171,13 @@ def _paired(a: Mapping[str, Path], b: Mapping[str, Path]) -> list[tuple[str, Pat
 def _file(name: str, one: Path | None, two: Path | None) -> Left | None:
     if one is None or two is None:
         return Left(name, f"run {'B' if one is None else 'A'} alone wrote it")
+    if filecmp.cmp(one, two, shallow=False):
+        return None
+    certain = not is_volatile(one)
+    if databases.is_database(one) and databases.is_database(two):
+        certain = False
+        with contextlib.suppress(ValueError):
+            tables = databases.difference(one, two)
+            return Left(name, tables.told, certain=tables.certain) if tables is not None else None
     differs = difference(one, two)
-    return Left(name, differs, certain=one.suffix.lower() not in VOLATILE) if differs else None
+    return Left(name, differs, certain=certain) if differs else None
