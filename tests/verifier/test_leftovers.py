@@ -540,6 +540,31 @@ def test_what_stands_above_the_folder_and_is_missing_in_its_copy_is_named(tmp_pa
     assert not Workspace(original, room, in_place=True).without(error)
 
 
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("import os\nif not os.path.isdir('../data'):\n    raise OSError('error downloading')\n", "../data (a.py:2)"),
+        ("import os\nopen(os.path.join('..', 'data', name))\n", "../data (a.py:2)"),
+        ("import os\nroot = os.path.join(os.path.dirname(__file__), '..', 'data')\n", "../data (a.py:2)"),
+        ("from pathlib import Path\nroot = Path('..') / 'data'\n", "../data (a.py:2)"),
+        ("text = f'../data/{name}'\n", "../data/ (a.py:1)"),
+        ("import sys\nsys.path.append('..')\n", ""),
+        ("open('../nowhere')\n", ""),
+        ("open('sub/../own.csv')\n", ""),
+        ("broken(\n", ""),
+    ],
+)
+def test_a_program_that_fails_is_told_what_its_source_names_above_the_folder(tmp_path, source, path):
+    original, room = tmp_path / "code", tmp_path / "room"
+    for folder in (original / "sub", room, tmp_path / "data"):
+        folder.mkdir(parents=True)
+    (original / "own.csv").write_text("")
+    (original / "a.py").write_text(source)
+    said = Workspace(original, room).beside("a.py")
+    assert (f"from which {path} leads elsewhere" in said) if path else not said
+    assert not Workspace(original, room, in_place=True).beside("a.py")
+
+
 torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
@@ -624,21 +649,24 @@ def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(
 
 
 @pytest.mark.parametrize(
-    "read",
+    ("read", "way"),
     [
-        "open('../data/a.csv')",
-        "open(os.path.abspath('../data/a.csv'))",
-        "np.genfromtxt('{}{}.csv'.format('../data/', 'a'))",
+        ("open('../data/a.csv')", "verify with --in-place"),
+        (
+            "open(os.path.abspath('../data/a.csv'))",
+            "verify from a folder that holds both, or with --in-place",
+        ),
+        ("np.genfromtxt('{}{}.csv'.format('../data/', 'a'))", "verify with --in-place"),
     ],
 )
-def test_a_file_above_the_folder_is_told_in_whichever_words_a_library_misses_it(tmp_path, monkeypatch, read):
+def test_a_file_above_the_folder_is_told_in_whichever_words_a_library_misses_it(tmp_path, monkeypatch, read, way):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("1,2\n")
     (tmp_path / "code").mkdir()
     monkeypatch.chdir(tmp_path / "code")
     report = verified(tmp_path / "code", f"import os\nimport numpy as np, torch\n{read}\n")
     assert report.verdict == "failed"
-    assert "and a.csv is in ../data: verify from a folder that holds both, or with --in-place" in text(report)
+    assert f"and a.csv is in ../data: {way}" in text(report)
 
 
 def test_a_crash_of_one_run_is_shown_with_its_traceback(tmp_path):

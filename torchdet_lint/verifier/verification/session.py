@@ -311,7 +311,8 @@ class Session:
             failure += "; verify it under its launcher: verify -- torchrun --nproc-per-node 2 " + " ".join(
                 self._words()
             )
-        if missing := self.workspace.without(tail):
+        ended = result.status == "failed"
+        if missing := self.workspace.without(tail) or (self.workspace.beside(self.program.target) if ended else ""):
             failure += f"; {missing}"
         if shutil.disk_usage(self.folder).free < _LEAST_ROOM:
             failure += f"; no space is left in {self.folder.parent}, where a verification keeps its files (see TMPDIR)"

@@ -14,6 +14,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from torchdet_lint.verifier.verification.above import named_above
+
 MOST_BYTES = 2 << 30
 MOST_FILES = 50_000
 _LINKED = frozenset({".git", ".hg", ".svn", "node_modules"})
@@ -187,18 +189,35 @@ class Workspace:
         if self.in_place:
             return ""
         named = _NOT_FOUND.search(error)
+        relative = False
         if named is not None and named["module"]:
             found = self._module_above(named["module"])
         else:
             # Libraries have words of their own: `../data/a.csv not found.`
             words = [named["path"]] if named is not None else [word.rstrip(".:!?") for word in _WORD.findall(error)]
-            found = next(filter(None, map(self._file_above, words)), None)
+            word = next(filter(self._file_above, words), "")
+            found, relative = self._file_above(word), not Path(word).is_absolute()
         if found is None or found.is_relative_to(self.original):
             return ""
         above = os.path.relpath(found.parent, self.original)
+        # What is relative to the working folder would lead elsewhere from a folder above it.
+        way = "verify with --in-place" if relative else "verify from a folder that holds both, or with --in-place"
+        return f"the runs are made in a copy of this folder, and {found.name} is in {above}: {way}"
+
+    def beside(self, program: str) -> str:
+        """What the source of a program, which starts with `program`, names above the folder and may have missed in the
+        copy: where, and what to do.
+        """
+        if self.in_place or self._start is None:
+            return ""
+        files = sorted(self._start.files, key=lambda name: (name != program, name.count("/"), name))
+        found = named_above(self.original, files)
+        if found is None:
+            return ""
+        place, path = found
         return (
-            f"the runs are made in a copy of this folder, and {found.name} is in {above}: verify from a folder that "
-            "holds both, or with --in-place"
+            f"the runs are made in a copy of this folder, from which {path} ({place}) leads elsewhere: if the program "
+            "needs it, verify with --in-place"
         )
 
     def _module_above(self, name: str) -> Path | None:
