@@ -37,6 +37,8 @@ from torchdet_lint.verifier.verification.workspace import Workspace, scan
         ("-----------------", "------------------"),
         ("Epoch 3/10 [00:03<00:00, 12.1it/s, loss=0.45]", "Epoch 3/10 [00:04<00:01, 11.9it/s, loss=0.45]"),
         ("SPS: 1269", "SPS: 1173"),
+        ('{"epoch_secs": 0.31, "loss": 1}', '{"epoch_secs": 0.32, "loss": 1}'),
+        ("it/s=14.2 step_ms: 3", "it/s=14.3 step_ms: 4"),
         ("| lr 20.00 | ms/batch 3170.76 | loss  3.55", "| lr 20.00 | ms/batch 97.12 | loss  3.55"),
         ("sec/step=1.25", "sec/step=1.5"),
         ("took 3.2 seconds", "took 12 seconds"),
@@ -65,6 +67,9 @@ def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
         ("ms/batch 3 | loss 3.55", "ms/batch 3 | loss 3.56"),
         ("loss/step 0.31", "loss/step 0.32"),
         ("---", "----"),
+        ('{"dt": 0.01}', '{"dt": 0.02}'),
+        ("14 (it/s) loss 0.5", "14 (it/s) loss 0.6"),
+        ("3 secs in, loss 0.5", "3 secs in, loss 0.6"),
         ("loss  3", "loss 3"),
         ("accuracy: 97.1%", "accuracy: 97.2%"),
         ("step 12 -3.5e-05", "step 12 -3.6e-05"),
@@ -81,6 +86,19 @@ def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
 )
 def test_a_result_that_differs_is_never_masked(one, two):
     assert masked(one) != masked(two)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "it/s its_per_s tok/s samples_per_sec epoch_secs secs elapsed fps throughput step_ms iter_dt train_runtime".split(),
+)
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+def test_a_column_or_key_of_a_timing_is_left_out(tmp_path, name, suffix):
+    paths = [tmp_path / f"{side}{suffix}" for side in "ab"]
+    for path, seconds in zip(paths, (0.25, 0.5), strict=True):
+        table = f"step,loss,{name}\n1,0.125,{seconds}\n" if suffix == ".csv" else json.dumps({name: seconds, "loss": 1})
+        path.write_text(table)
+    assert difference(*paths) == ""
 
 
 @pytest.mark.parametrize(
@@ -330,6 +348,17 @@ def test_what_is_left_is_compared_by_name(tmp_path):
         ("only.txt", "run A alone wrote it"),
     ]
     assert (outcome.files, outcome.lines) == (2, 1)
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_what_is_equal_only_without_timings_is_counted(tmp_path, ordered):
+    files = {"m.csv": "loss,secs\n1,2\n", "n.json": "{}"}
+    a = remains(tmp_path / "a", files, "loss 1\neta: 3\nspeed 4\nloss 2, took 1 s\nend\n")
+    files["m.csv"] = "loss,secs\n1,3\n"
+    b = remains(tmp_path / "b", files, "loss 1\neta: 4\nspeed 5\nloss 2, took 1 s\nend\n")
+    outcome = compare_left(a, b, ordered=ordered)
+    assert (outcome.differing, outcome.files, outcome.lines) == ((), 2, 2)
+    assert (outcome.masked_files, outcome.masked_lines) == (1, 2)
 
 
 def test_a_file_that_is_not_compared_is_not_counted_among_the_equal_ones(tmp_path):
@@ -623,6 +652,17 @@ def test_where_nothing_was_compared_nothing_is_called_equal(tmp_path, source):
     report = verified(tmp_path, source)
     assert (report.verdict, report.exit_status, report.ok) == ("nothing", 3, False)
     assert text(report).count("\n") == 1
+
+
+def test_the_report_says_what_is_equal_but_for_timings(tmp_path):
+    source = "import os, torch; print('loss', torch.ones(2).sum().item()); print(f'port {os.getpid()}')"
+    report = verified(tmp_path, source)
+    first, second, *_ = text(report).splitlines()
+    assert first.endswith("are equal, bit for bit, in 3 ops and 1 line of output")
+    assert second == "equal but for timings, dates and the like: 1 line"
+    report.to_html(tmp_path / "page.html")
+    assert f"equal in 3 ops and 1 line of output · {second}" in (tmp_path / "page.html").read_text()
+    assert json.loads(report.to_json())["masked_lines"] == 1
 
 
 def test_where_only_files_differ_that_are_not_compared_nothing_is_called_equal(tmp_path):

@@ -272,7 +272,7 @@ def test_two_recordings_are_compared(tmp_path, capsys):
     report = tmp_path / "report.json"
     status, verdict, err = run("compare", "--output-format", "json", "-o", report, a, b, capsys=capsys)
     assert (status, err, report.read_text()) == (1, "", out)
-    assert verdict == "✗ 2 runs diverged · 1 root cause · 1 of 1 ops differ\n"
+    assert verdict == "✗ 2 runs diverged · 1 root cause · 1 of 1 op differs\n"
     assert run("compare", "-o", "/dev/null", a, b, capsys=capsys)[1] == ""
     assert json.loads(out)["causes"][0]["rule"] == "TDL105"
     b.write_bytes(b.read_bytes()[:40])

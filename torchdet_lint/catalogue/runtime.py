@@ -54,6 +54,7 @@ class Surroundings(NamedTuple):
     variables: Words
     libraries: Words
     timed: Words
+    timed_keys: Words
     units: Words
 
 

@@ -205,7 +205,8 @@ class Outcome(Verdicts, frozen=True):
     """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
     how far they spread, and what differs between the two environments. `without_effect` are differences that left no
     trace in the results; `held` is what the program did against the fixes; `left` what differs in what the runs left
-    behind, of which `compared_files` and `compared_lines` were compared; `crash` how a run ended that failed alone;
+    behind, of which `compared_files` and `compared_lines` were compared; `masked_files` and `masked_lines` are
+    equal only without timings, dates and the like; `crash` how a run ended that failed alone;
     `measured_on` the machine whose measurement the ops were judged by; `losses` those of both runs, by step; `values`
     how much differs at the first difference, and at the first of an optimizer; `tolerance` is that of `compare`;
     `evidence` what the runs say of the linter's findings.
@@ -225,6 +226,8 @@ class Outcome(Verdicts, frozen=True):
     left: tuple[Left, ...] = ()
     compared_files: int = 0
     compared_lines: int = 0
+    masked_files: int = 0
+    masked_lines: int = 0
     crash: str = ""
     failure: str = ""
     command: str = ""

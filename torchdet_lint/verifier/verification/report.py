@@ -94,6 +94,8 @@ def report_on(
         left=remains.differing,
         compared_files=remains.files,
         compared_lines=remains.lines,
+        masked_files=remains.masked_files,
+        masked_lines=remains.masked_lines,
         mode=mode,
         program=program,
         runs=tuple(runs),

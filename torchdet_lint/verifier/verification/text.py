@@ -23,7 +23,7 @@ def text(report: Outcome, *, colour: bool = False) -> str:
     """The report for a screen, within `LINES` lines: verdict, causes in order of execution, spread, fix, what was not
     covered.
     """
-    head = [_verdict(report, colour), *_tolerance(report, colour)]
+    head = [_verdict(report, colour), *filter(None, [but_for_timings(report)]), *_tolerance(report, colour)]
     head += _environment(report) if report.mode == "compare" else []
     tail = [
         *_left(report),
@@ -68,15 +68,12 @@ def _verdict(report: Outcome, colour: bool) -> str:
         plain = f"without them {len(report.causes)} root cause{'s' if len(report.causes) != 1 else ''}"
         return paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", GREEN, colour)
     if report.verdict == "identical":
-        ops = f"{report.spread.compared:,} ops".replace(",", " ")
-        *most, last = [ops] * (report.spread.compared > 0) + _left_equal(report) or [ops]
-        compared = f"{', '.join(most)} and {last}" if most else last
-        return paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {compared}", GREEN, colour)
+        return paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {equal_in(report)}", GREEN, colour)
     causes = len(report.causes)
     what = f"{causes} root cause{'s' if causes != 1 else ''}"
-    ops = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ".replace(",", " ")
+    ops = differing_of(report)
     if report.left and not report.spread.differing and not report.spread.partings:
-        ops = f"{report.spread.compared:,} ops are equal".replace(",", " ")
+        ops = f"{_counted(report.spread.compared, 'op')} {'is' if report.spread.compared == 1 else 'are'} equal"
         what = f"{', '.join(left.name for left in report.left if left.certain)} not equal"
     return paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", RED, colour)
 
@@ -89,11 +86,32 @@ def _tolerance(report: Outcome, colour: bool) -> list[str]:
     return [paint(f"{mark} {words} the tolerance {told.relative:g}: {told.why}", shade, colour)]
 
 
-def _left_equal(report: Outcome) -> list[str]:
-    """What the runs left behind, in numbers."""
-    files, lines = report.compared_files, report.compared_lines
-    told = [f"{files} file{'s' * (files > 1)}"] if files else []
-    return told + ([f"{lines} line{'s' * (lines > 1)} of output"] if lines else [])
+def equal_in(report: Outcome) -> str:
+    """In what runs are equal, in numbers."""
+    counts = (report.spread.compared, "op"), (report.compared_files, "file"), (report.compared_lines, "line")
+    told = [_counted(count, what) for count, what in counts if count] or ["0 ops"]
+    if report.compared_lines:
+        told[-1] += " of output"
+    *most, last = told
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def but_for_timings(report: Outcome) -> str:
+    """What of runs that are equal is so only without timings, in numbers; empty where there is nothing."""
+    counts = (report.masked_lines, "line"), (report.masked_files, "file")
+    told = [_counted(count, what) for count, what in counts if count and report.verdict == "identical"]
+    return f"equal but for timings, dates and the like: {' and '.join(told)}" if told else ""
+
+
+def differing_of(report: Outcome) -> str:
+    """How many ops differ, of how many."""
+    differing = report.spread.differing
+    verb = "differs" if differing == 1 else "differ"
+    return f"{differing:,} of ".replace(",", " ") + f"{_counted(report.spread.compared, 'op')} {verb}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}".replace(",", " ")
 
 
 def _left(report: Outcome) -> list[str]:
@@ -186,7 +204,7 @@ def _spread(report: Outcome) -> list[str]:
         end = "lasts, and the run was ended" if report.runs[-1].status == "early" else "lasts to the end"
         lasts = {"transient": "heals: later ops come out equal again", "persistent": end}
         count = spread.consequences
-        follow = "1 more place follows" if count == 1 else f"{count} more places follow"
+        follow = "1 more place follows" if count == 1 else f"{count if count > 0 else 'no'} more places follow"
         lines.append(f"spread: {follow} from this; it {lasts.get(spread.persistence, 'lasts')}")
     for parting in spread.partings[:2]:
         a = parting.a.place or parting.a.op if parting.a else "its end"

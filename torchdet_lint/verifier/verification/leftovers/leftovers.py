@@ -51,12 +51,15 @@ _Pair = tuple[_Line, _Line]
 
 class Leftovers(NamedTuple):
     """What differs, and how many files and lines with a number in them were compared: a file that differs and is of a
-    format that is not understood is none of them.
+    format that is not understood is none of them. `masked_files` of the files, and `masked_lines` of all lines, are
+    equal once timings, dates and the like are left out, and not before.
     """
 
     differing: tuple[Left, ...] = ()
     files: int = 0
     lines: int = 0
+    masked_files: int = 0
+    masked_lines: int = 0
 
     @property
     def certain(self) -> tuple[Left, ...]:
@@ -73,18 +76,35 @@ def compare_left(a: Remains, b: Remains, *, ordered: bool) -> Leftovers:
         found.append(Left(STATUS, f"{a.status} | {b.status}"))
     found += _output(a, b, ordered=ordered)
     pairs = _paired(a.files, b.files)
-    files = [_file(name, one, two) for name, one, two in pairs]
-    found += sorted(filter(None, files), key=lambda left: not left.certain)
-    alone = sum(1 for _, one, two in pairs if one is None or two is None)
-    not_compared = sum(1 for left in files if left is not None and not left.certain)
+    files = [_file(*pair) for pair in pairs]
+    found += sorted(filter(None, (left for left, _ in files)), key=lambda left: not left.certain)
+    compared = sum(
+        1 for (_, one, two), (left, _) in zip(pairs, files, strict=True) if one and two and (not left or left.certain)
+    )
     with_number = sum(1 for line in _read(a.output) if re.search(r"\d", line))
-    return Leftovers(tuple(found[:_MOST]), len(pairs) - alone - not_compared, with_number)
+    but_for_times = sum(alike for _, alike in files), _masked_lines(a, b, ordered=ordered)
+    return Leftovers(tuple(found[:_MOST]), compared, with_number, *but_for_times)
+
+
+def _masked_lines(a: Remains, b: Remains, *, ordered: bool) -> int:
+    """How many lines of standard output are equal only without timings and the like, and numbers of processes."""
+    if ordered:
+        unlike = ((one, two) for one, two in zip(_raw(a.output), _raw(b.output), strict=False) if one != two)
+        return sum(_unnumbered(masked(one), a) == _unnumbered(masked(two), b) for one, two in unlike)
+    counts = [collections.Counter(_raw(run.output)) for run in (a, b)]
+    alone = ((a, counts[0] - counts[1]), (b, counts[1] - counts[0]))
+    told = [collections.Counter(_unnumbered(masked(line), run) for line in lines.elements()) for run, lines in alone]
+    return (told[0] & told[1]).total()
 
 
 def _read(path: Path) -> Iterator[str]:
+    return map(masked, _raw(path))
+
+
+def _raw(path: Path) -> Iterator[str]:
     if path.exists():
         with path.open(encoding="utf-8", errors="replace", newline="\n") as opened:
-            yield from (masked(line) for line in opened)
+            yield from opened
 
 
 def _output(a: Remains, b: Remains, *, ordered: bool) -> list[Left]:
@@ -168,16 +188,17 @@ def _paired(a: Mapping[str, Path], b: Mapping[str, Path]) -> list[tuple[str, Pat
     return sorted(pairs, key=lambda pair: pair[0])
 
 
-def _file(name: str, one: Path | None, two: Path | None) -> Left | None:
+def _file(name: str, one: Path | None, two: Path | None) -> tuple[Left | None, bool]:
+    """What differs in a file, and whether its contents are equal, though not byte by byte."""
     if one is None or two is None:
-        return Left(name, f"run {'B' if one is None else 'A'} alone wrote it")
+        return Left(name, f"run {'B' if one is None else 'A'} alone wrote it"), False
     if filecmp.cmp(one, two, shallow=False):
-        return None
+        return None, False
     certain = not is_volatile(one)
     if databases.is_database(one) and databases.is_database(two):
         certain = False
         with contextlib.suppress(ValueError):
             tables = databases.difference(one, two)
-            return Left(name, tables.told, certain=tables.certain) if tables is not None else None
+            return (Left(name, tables.told, certain=tables.certain), False) if tables is not None else (None, True)
     differs = difference(one, two)
-    return Left(name, differs, certain=certain) if differs else None
+    return (Left(name, differs, certain=certain), False) if differs else (None, True)

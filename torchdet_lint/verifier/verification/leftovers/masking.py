@@ -15,7 +15,8 @@ _WORDS = runtime.surroundings()
 _TIMED = "|".join(_WORDS.timed)
 _UNITS = "|".join(_WORDS.units)
 _NAMED = rf"(?<![A-Za-z])(?:run|step)?(?:{_TIMED})(?![A-Za-z])"
-TIMED_NAME = re.compile(_NAMED, re.IGNORECASE)
+_KEY = rf"(?<![A-Za-z])(?:{'|'.join(_WORDS.timed_keys)})(?![\w/])"
+TIMED_NAME = re.compile(f"{_NAMED}|{_KEY}", re.IGNORECASE)
 """A key or the name of a column under which a time, a duration or a speed stands."""
 _STAMP = re.compile(
     r"(?<![\d.])(?:19|20)\d\d([-_])(?:0\d|1[0-2])\1(?:[0-2]\d|3[01])(?:[-_T](?:[01]\d|2[0-3])[-_:]\d\d(?:[-_:]\d\d)?)?(?!\d)"
@@ -45,6 +46,7 @@ _SHAPES = [
         re.compile(rf"({_NAMED}[\w./()\[\] -]{{0,16}}?[\s|:=\"']{{1,40}}){_NUMBER}", re.IGNORECASE),
         r"\1<time>",
     ),
+    (re.compile(rf"({_KEY}[\"']?\s*[:=|]\s*){_NUMBER}", re.IGNORECASE), r"\1<time>"),
 ]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.verification.page import drawing, sections
 from torchdet_lint.verifier.verification.page.sections import escaped, section
+from torchdet_lint.verifier.verification.text import but_for_timings, differing_of, equal_in
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.picture import Picture
@@ -36,8 +37,9 @@ def html(report: Outcome, picture: Picture) -> str:
     if report.verdict == "identical" and report.fix is not None:
         words = f"✓ with the fixes of {', '.join(report.fix.fixes)} the runs are equal; without them they differ"
     name = " ".join(report.program) or "two recordings"
-    spread = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ"
-    facts = [f"{len(report.runs)} runs", report.mode, spread, report.failure]
+    equal = report.verdict == "identical" and not report.spread.differing
+    spread = f"equal in {equal_in(report)}" if equal else differing_of(report)
+    facts = [f"{len(report.runs)} runs", report.mode, spread, but_for_timings(report), report.failure]
     tolerance = report.tolerance
     if tolerance is not None:
         facts.append(
