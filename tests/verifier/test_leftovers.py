@@ -369,6 +369,37 @@ def test_a_file_that_is_not_compared_is_not_counted_among_the_equal_ones(tmp_pat
     assert ([left.name for left in outcome.differing], outcome.certain, outcome.files) == (["p.pdf", "q.svg"], (), 2)
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        (
+            "INFO:root:accuracy 0.5\n",
+            "INFO:root:accuracy 0.6\n",
+            "line 1: 'INFO:root:accuracy 0.5' | 'INFO:root:accuracy 0.6'",
+        ),
+        ("a\nloss 1\n", "a\n", "line 2: 'loss 1' | its end"),
+        ("took 3.1 s, [71] at 0x7f3344aa10\n", "took 3.2 s, [82] at 0x7f3344bb10\n", ""),
+        ("a\nb\n", "b\na\n", ""),
+        ("[W1129 20:09:23.1 a.cpp:1] port 1 in 3\n", "[W1129 20:09:24.1 a.cpp:1] port 2 in 4\n", ""),
+        ("[rank0]:[W1129 20:09:23.1 a.cpp:1] 1\n", "", ""),
+        ("/x/torch/nn/a.py:3: UserWarning: 5\n  warn(\n", "/x/torch/nn/a.py:3: UserWarning: 6\n  warn(\n", ""),
+        ("/x/my.py:3: UserWarning: 5\n", "/x/my.py:3: UserWarning: 6\n", "line 1: '/x/my.py:3: UserWarning: 5' |"),
+        (" 50%|## | 1/2 [00:01, 2it/s]\nend\n", "end\n", ""),
+        (" 50%|# | 1/2\r100%|##| 2/2 [00:02, 2it/s, loss=1]\n", "100%|##| 2/2 [00:03, 9it/s, loss=1]\n", ""),
+        ("100%|##| 2/2 [00:02, 2it/s, loss=1]\n", "100%|##| 2/2 [00:03, 9it/s, loss=2]\n", "line 1: "),
+    ],
+)
+def test_what_differs_in_standard_error_is_named_and_counts_for_nothing(tmp_path, one, two, told):
+    runs = []
+    for name, said, process in (("a", one, "71"), ("b", two, "82")):
+        run = remains(tmp_path / name, {})
+        (tmp_path / name / "err").write_bytes(said.encode())
+        runs.append(run._replace(errors=tmp_path / name / "err", processes=frozenset({process})))
+    outcome = compare_left(*runs, ordered=True)
+    assert outcome.differing == ()
+    assert outcome.errors.startswith(told) if told else not outcome.errors
+
+
 def database(folder, *rows, made="CREATE TABLE runs (id TEXT, value REAL, start_time INTEGER)"):
     folder.mkdir()
     with contextlib.closing(sqlite3.connect(folder / "r.db")) as opened:
@@ -663,6 +694,13 @@ def test_the_report_says_what_is_equal_but_for_timings(tmp_path):
     report.to_html(tmp_path / "page.html")
     assert f"equal in 3 ops and 1 line of output · {second}" in (tmp_path / "page.html").read_text()
     assert json.loads(report.to_json())["masked_lines"] == 1
+
+
+def test_standard_error_that_differs_stands_under_what_is_not_covered(tmp_path):
+    source = "import os, sys, torch; torch.ones(2).sum(); sys.stderr.write(f'accuracy {os.urandom(4).hex()}\\n')"
+    report = verified(tmp_path, source)
+    assert report.verdict == "identical"
+    assert report.not_covered[0].startswith("standard error is not compared, and differs: line 1: 'accuracy ")
 
 
 def test_where_only_files_differ_that_are_not_compared_nothing_is_called_equal(tmp_path):

@@ -261,7 +261,8 @@ class Session:
 
     def _remains(self, number: int) -> Remains:
         result = self.results[number]
-        return Remains(self.files[number], self.output(number), result.returncode, result.processes)
+        errors = self.output(number, "err")
+        return Remains(self.files[number], self.output(number), result.returncode, result.processes, errors)
 
     def _program_there(self) -> Program:
         """The program as it is started in the copy of its folder."""
@@ -366,6 +367,8 @@ class Session:
             valid=self.options.valid,
         )
         notes = [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
+        if self.left.errors and report.verdict == "identical":
+            notes.append(f"standard error is not compared, and differs: {self.left.errors}")
         notes += [*self._steps_not_made(), *report.not_covered]
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         if self.workspace.in_place and self.workspace.in_place != "asked for":

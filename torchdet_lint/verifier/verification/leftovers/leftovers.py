@@ -27,15 +27,24 @@ _HINT = (
 )
 
 
+_LOGGED = re.compile(r"(?:\[rank\d+\]:\s*)?\[?[DIWEF]\d{4} \d\d:\d\d:\d\d")
+"""Lines of the loggers of torch and of the C++ below it: of ports, threads and other matters of the machine."""
+_OF_TORCH = re.compile(r".*[/\\]torch[/\\].*\.py:\d+: \w*Warning: ")
+_UNFINISHED = re.compile(r"(?<!\d)\d?\d%\||\x1b\[A")
+"""A progress bar that something broke off, or that stands above another: how often it is drawn is a matter of time."""
+_MOST_ERRORS = 100_000
+
+
 class Remains(NamedTuple):
     """What one run left: its files by name, the file with its standard output, how it ended; `processes` are the
-    numbers of its processes, which are others in every run.
+    numbers of its processes, which are others in every run; `errors` is the file with its standard error.
     """
 
     files: Mapping[str, Path]
     output: Path
     status: int
     processes: frozenset[str] = frozenset()
+    errors: Path | None = None
 
 
 class _Line(NamedTuple):
@@ -52,7 +61,8 @@ _Pair = tuple[_Line, _Line]
 class Leftovers(NamedTuple):
     """What differs, and how many files and lines with a number in them were compared: a file that differs and is of a
     format that is not understood is none of them. `masked_files` of the files, and `masked_lines` of all lines, are
-    equal once timings, dates and the like are left out, and not before.
+    equal once timings, dates and the like are left out, and not before. `errors` is what differs first in standard
+    error, which counts for nothing.
     """
 
     differing: tuple[Left, ...] = ()
@@ -60,6 +70,7 @@ class Leftovers(NamedTuple):
     lines: int = 0
     masked_files: int = 0
     masked_lines: int = 0
+    errors: str = ""
 
     @property
     def certain(self) -> tuple[Left, ...]:
@@ -83,7 +94,7 @@ def compare_left(a: Remains, b: Remains, *, ordered: bool) -> Leftovers:
     )
     with_number = sum(1 for line in _read(a.output) if re.search(r"\d", line))
     but_for_times = sum(alike for _, alike in files), _masked_lines(a, b, ordered=ordered)
-    return Leftovers(tuple(found[:_MOST]), compared, with_number, *but_for_times)
+    return Leftovers(tuple(found[:_MOST]), compared, with_number, *but_for_times, _errors(a, b))
 
 
 def _masked_lines(a: Remains, b: Remains, *, ordered: bool) -> int:
@@ -123,8 +134,7 @@ def _told(differing: Iterator[_Pair]) -> list[Left]:
     """The lines that differ as one difference: the first of them, and the last with a number."""
     first, last, bare = "", "", True
     for one, two in differing:
-        ends = [pickled.shown(end.text) if end is not _END else "its end" for end in (one, two)]
-        first = first or f"line {max(one.number, 1) if one is not _END else two.number}: {' | '.join(ends)}"
+        first = first or _told_first(one, two)
         if one is not _END and two is not _END:
             bare = bare and bool(_BARE.fullmatch(one.text.strip()) and _BARE.fullmatch(two.text.strip()))
             if re.search(r"\d", one.text):
@@ -148,6 +158,31 @@ def _in_any_order(a: Remains, b: Remains) -> list[_Pair]:
     ones, twos = _without_common([*_numbered(a)], [*_numbered(b)], lambda line, _: line.text)
     ones, twos = _without_common(ones, twos, lambda line, first: _unnumbered(line.text, a if first else b))
     return [*itertools.zip_longest(ones, twos, fillvalue=_END)]
+
+
+def _errors(a: Remains, b: Remains) -> str:
+    """What differs first in standard error, whatever the order of its lines; empty where nothing does."""
+    ones, twos = _without_common(_said(a), _said(b), lambda line, first: _unnumbered(line.text, a if first else b))
+    return _told_first(ones[0] if ones else _END, twos[0] if twos else _END) if ones or twos else ""
+
+
+def _said(run: Remains) -> list[_Line]:
+    """The lines of standard error but those of torch's own warnings and of progress bars that are not at their end."""
+    found: list[_Line] = []
+    warned = False
+    lines = _raw(run.errors) if run.errors is not None else iter(())
+    for number, raw in enumerate(itertools.islice(lines, _MOST_ERRORS), 1):
+        follows = warned and raw.startswith("  ")
+        warned = bool(_OF_TORCH.match(raw))
+        drawn = raw.rstrip().rpartition("\r")[2]
+        if not (follows or warned or _LOGGED.match(raw) or _UNFINISHED.search(drawn)) and (text := masked(raw)):
+            found.append(_Line(number, text))
+    return found
+
+
+def _told_first(one: _Line, two: _Line) -> str:
+    ends = [pickled.shown(end.text) if end is not _END else "its end" for end in (one, two)]
+    return f"line {one.number or two.number}: {' | '.join(ends)}"
 
 
 def _without_common(
