@@ -620,9 +620,13 @@ def test_a_program_that_fails_is_told_what_its_source_names_above_the_folder(tmp
         folder.mkdir(parents=True)
     (original / "own.csv").write_text("")
     (original / "a.py").write_text(source)
-    said = Workspace(original, room).beside("a.py")
-    assert (f"from which {path} leads elsewhere" in said) if path else not said
-    assert not Workspace(original, room, in_place=True).beside("a.py")
+    error = f'File "{original}/a.py", line 2, in <module>\nOSError: error downloading\n'
+    for words in ({"words": ["a.py"], "error": ""}, {"words": ["-m", "b"], "error": error}):
+        said = Workspace(original, room).beside(**words)
+        assert (f"from which {path} leads elsewhere" in said) if path else not said
+        assert not Workspace(original, room, in_place=True).beside(**words)
+    assert not Workspace(original, room).beside(["a.py"], "SyntaxError: invalid syntax")
+    assert not Workspace(original, room).beside(["b.py"], "")
 
 
 torch = pytest.importorskip("torch")

@@ -25,6 +25,10 @@ _FIRST_FAILURE = re.compile(
 )
 _SPAWNED = re.compile(r"^-- Process (\d+) terminated with the following error:\n(.*)", re.DOTALL | re.MULTILINE)
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
+_SYNTAX = re.compile(
+    r'^ *File "(?P<file>.+)", line (?P<line>\d+)\n(?: .*\n)*(?P<error>(?:Syntax|Indentation|Tab)Error: .*)\s*\Z',
+    re.MULTILINE,
+)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST_ERROR = 200
 
@@ -86,7 +90,10 @@ def _raised(said: str, root: Path) -> str:
 
 def _raised_at(said: str, root: Path) -> tuple[str, str]:
     """Of the last traceback in `said` the last line in `root`, and the first line of the error; empty without one."""
-    traceback = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):\n")
+    plain = _COLOURS.sub("", said)
+    if found := _SYNTAX.search(plain):
+        return f"{shown(found['file'], (root,))}:{found['line']}", found["error"].strip()[:_LONGEST_ERROR]
+    traceback = plain.rpartition("Traceback (most recent call last):\n")
     frames = _FRAME.findall(traceback[2])
     error = next((line.strip() for line in traceback[2].splitlines() if line.strip() and line[0] != " "), "")
     if not traceback[1] or not frames or not error:

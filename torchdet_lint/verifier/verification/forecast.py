@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SCHEMA = "torchdet-lint/forecast/1"
 NEWEST = "2.13"
 _WITHOUT_GPU = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+_VARIABLE = "deterministic mode does not help, and nothing warns; a variable of the environment does"
 _MEANS = {
     "errors": "no deterministic kernel: deterministic mode raises",
     "switchable": "deterministic mode cures it",
@@ -154,7 +155,8 @@ def text(places: tuple[Place, ...], device: str, torch_version: str, machine: Ma
     """The forecast for a screen; `machine` is the one that was measured, where a measurement was used."""
     own = [place for place in places if not place.aggregate]
     everywhere = sorted({place.op for place in places if place.aggregate})
-    lines = [f"{len(own)} places would differ on {device} with torch {torch_version}; the run here was on the CPU"]
+    count = f"{len(own)} place{'s' * (len(own) != 1)}"
+    lines = [f"{count} would differ on {device} with torch {torch_version}; the run here was on the CPU"]
     if machine is not None:
         lines.append(f"judged by a measurement, which is valid for {machine.whole}")
     rules = loading.load().rules
@@ -162,7 +164,8 @@ def text(places: tuple[Place, ...], device: str, torch_version: str, machine: Ma
         name = f" {rules[place.rule].name}" if place.rule in rules else ""
         where = f"{place.file}:{place.line}" if place.file else "(no line)"
         what = f"the gradient of {place.op}" if place.direction == "backward" else place.op
-        lines.append(f"{where}: {place.rule}{name}: {what}, {_times(place.count)}; {_MEANS[place.status]}")
+        means = _VARIABLE if place.status == "silent" and "os.environ" in place.instead else _MEANS[place.status]
+        lines.append(f"{where}: {place.rule}{name}: {what}, {_times(place.count)}; {means}")
         if place.measured:
             lines.append(f"    measured: {place.measured}")
         if place.instead:

@@ -312,8 +312,10 @@ class Session:
             failure += "; verify it under its launcher: verify -- torchrun --nproc-per-node 2 " + " ".join(
                 self._words()
             )
-        ended = result.status == "failed"
-        if missing := self.workspace.without(tail) or (self.workspace.beside(self.program.target) if ended else ""):
+        missing = self.workspace.without(tail)
+        if result.status == "failed" and not missing:
+            missing = self.workspace.beside(self._words(), said)
+        if missing:
             failure += f"; {missing}"
         if shutil.disk_usage(self.folder).free < _LEAST_ROOM:
             failure += f"; no space is left in {self.folder.parent}, where a verification keeps its files (see TMPDIR)"

@@ -118,11 +118,11 @@ def _left(report: Outcome) -> list[str]:
     """What differs in what the runs left behind, and how a run ended that failed alone."""
     lines = []
     for left in [left for left in report.left if left.certain][:4]:
-        lines += wrapped(f"left behind: {left.name}: {left.difference}", 1)
+        lines += wrapped(f"left behind: {left.name}: {left.difference}")
         if left.hint:
             lines += wrapped(f"  {left.hint}", 2)
         if left.last:
-            lines += wrapped(f"  the last of it: {left.last}", 1)
+            lines += wrapped(f"  the last of it: {left.last}")
     if report.crash and report.verdict == "diverged":
         first, *rest = report.crash.splitlines()
         lines += [first, *(f"  {line}" for line in rest)]
@@ -211,7 +211,11 @@ def _spread(report: Outcome) -> list[str]:
         b = parting.b.place or parting.b.op if parting.b else "its end"
         after = f" after {parting.after.place or parting.after.op}" if parting.after else ""
         again = "they meet again" if parting.rejoined else "they do not meet again"
-        lines.append(f"paths part{after}: A goes to {a} ({parting.a_ops} ops), B to {b} ({parting.b_ops} ops); {again}")
+        a_ops, b_ops = _counted(parting.a_ops, "op"), _counted(parting.b_ops, "op")
+        ways = f"A goes to {a} ({a_ops}), B to {b} ({b_ops})"
+        if a == b:
+            ways = f"{'there' if after == f' after {a}' else f'at {a}'} A runs {a_ops}, B {b_ops}"
+        lines.append(f"paths part{after}: {ways}; {again}")
     return lines
 
 
@@ -233,7 +237,7 @@ def _fix(report: Outcome, colour: bool) -> list[str]:
             lines.append(f"  the edited source: equal in {fix.edited_runs} of {fix.edited_runs} runs")
     elif fix.cured:
         lines.append("  no edit of the linter's makes the runs equal")
-    return [*lines, *(f"  {note}" for note in fix.notes[:3])]
+    return [*lines, *(line for note in fix.notes[:3] for line in wrapped(note))]
 
 
 def _held(report: Outcome) -> list[str]:

@@ -12,14 +12,23 @@ import re
 import shutil
 import stat
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.verifier.verification.above import named_above
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MOST_BYTES = 2 << 30
 MOST_FILES = 50_000
 _LINKED = frozenset({".git", ".hg", ".svn", "node_modules"})
 _NOT_FOUND = re.compile(r"No module named '(?P<module>[^'.]+)|No such file or directory: '(?P<path>[^']+)'")
+_FRAME = re.compile(r'^\s*File "([^"]+)", line \d+', re.MULTILINE)
+_OF_SOURCE = re.compile(
+    r"^(?:SyntaxError|IndentationError|TabError|NameError|AttributeError|TypeError|ImportError|ModuleNotFoundError)\b",
+    re.MULTILINE,
+)
+"""What a program raises that is wrong itself, or misses a module."""
 _WORD = re.compile(r"[^\s'\"<>(),;=]+")
 _LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".torchdet_cache"})
 
@@ -204,14 +213,15 @@ class Workspace:
         way = "verify with --in-place" if relative else "verify from a folder that holds both, or with --in-place"
         return f"the runs are made in a copy of this folder, and {found.name} is in {above}: {way}"
 
-    def beside(self, program: str) -> str:
-        """What the source of a program, which starts with `program`, names above the folder and may have missed in the
-        copy: where, and what to do.
+    def beside(self, words: Iterable[str], error: str) -> str:
+        """What the source of a program names above the folder and may have missed in the copy: where, and what to do.
+        `words` are those of its command, and `error` (folder's name turned back) names the files on the way to it.
         """
-        if self.in_place or self._start is None:
+        if self.in_place or self._start is None or _OF_SOURCE.search(error):
             return ""
-        files = sorted(self._start.files, key=lambda name: (name != program, name.count("/"), name))
-        found = named_above(self.original, files)
+        folder = f"{self.original}{os.sep}"
+        files = dict.fromkeys([*words, *(name.removeprefix(folder) for name in _FRAME.findall(error))])
+        found = named_above(self.original, [name for name in files if name in self._start.files])
         if found is None:
             return ""
         place, path = found

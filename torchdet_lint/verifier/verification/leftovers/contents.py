@@ -111,8 +111,7 @@ def lines(a: Iterable[str], b: Iterable[str]) -> str:
 def _first(a: Iterable[Any], b: Iterable[Any], what: str) -> str:
     for number, (one, two) in enumerate(itertools.zip_longest(a, b), 1):
         if one != two:
-            ends = ("its end" if value is None else pickled.shown(value) for value in (one, two))
-            return f"{what} {number}: {' | '.join(ends)}"
+            return f"{what} {number}: {pickled.both_or_end(one, two)}"
     return ""
 
 

@@ -96,7 +96,7 @@ def _of_table(name: str, a: sqlite3.Connection, b: sqlite3.Connection) -> Differ
     ]
     by_number = [pair for pair in unlike if all(isinstance(value, (int, float)) for value in pair[2:])]
     number, column, one, two = (by_number or unlike)[0]
-    told = f"table {name}, row {number}, {column}: {pickled.shown(one)} | {pickled.shown(two)}"
+    told = f"table {name}, row {number}, {column}: {pickled.both(one, two)}"
     return Difference(told, certain=bool(by_number))
 
 

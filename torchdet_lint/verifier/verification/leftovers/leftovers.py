@@ -138,7 +138,7 @@ def _told(differing: Iterator[_Pair]) -> list[Left]:
         if one is not _END and two is not _END:
             bare = bare and bool(_BARE.fullmatch(one.text.strip()) and _BARE.fullmatch(two.text.strip()))
             if re.search(r"\d", one.text):
-                last = f"{one.text.strip()[:60]!r} | {two.text.strip()[:60]!r}"
+                last = pickled.both(one.text.strip(), two.text.strip())
     return [Left(OUTPUT, first, last="" if last in first else last, hint=_HINT if bare else "")] if first else []
 
 
@@ -181,8 +181,8 @@ def _said(run: Remains) -> list[_Line]:
 
 
 def _told_first(one: _Line, two: _Line) -> str:
-    ends = [pickled.shown(end.text) if end is not _END else "its end" for end in (one, two)]
-    return f"line {one.number or two.number}: {' | '.join(ends)}"
+    told = pickled.both_or_end(*(end.text if end is not _END else None for end in (one, two)))
+    return f"line {one.number or two.number}: {told}"
 
 
 def _without_common(

@@ -34,6 +34,8 @@ _WIDTHS = {
 _WIDTH = {f"{name}Storage": width for width, names in _WIDTHS.items() for name in names.split()}
 """Bytes of one element, by the class of a storage."""
 _LONGEST = 60
+_BEFORE = 24
+"""Letters before the first that differs."""
 
 
 class _Part(NamedTuple):
@@ -55,7 +57,7 @@ def difference(a: bytes, b: bytes) -> str:
             if one.opcode == two.opcode == _STORAGE:
                 return f"{one.after} differs"
             key = f"after {one.after[:_LONGEST]!r}: " if one.after else ""
-            return f"{key}{shown(one.value)} | {shown(two.value)}"
+            return f"{key}{both(one.value, two.value)}"
     return ""
 
 
@@ -64,6 +66,23 @@ def shown(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return repr(text) if isinstance(value, str) else text
+
+
+def both(a: Any, b: Any) -> str:
+    """Two values as a report shows them side by side: of long texts the part where they differ."""
+    begin = 0
+    if isinstance(a, str) and isinstance(b, str) and max(len(a), len(b)) > _LONGEST:
+        same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+        begin = max(0, same - _BEFORE) if same > _LONGEST // 2 else 0
+    ends = (f"…{end[begin:].lstrip()}" if begin else end for end in (a, b))
+    return " | ".join(map(shown, ends))
+
+
+def both_or_end(a: Any, b: Any) -> str:
+    """The same, where one of them may be None: the end of what is compared."""
+    if a is None or b is None:
+        return " | ".join("its end" if end is None else shown(end) for end in (a, b))
+    return both(a, b)
 
 
 def _everything(data: bytes) -> Iterator[_Part]:

@@ -143,6 +143,9 @@ class _Run:
         saves = [step for what, step, _ in self.notes if what == "save" and step >= least]
         if not saves:
             last = max(self.steps)
+            if last < least:
+                made = f"{last} step{'s' * (last != 1)}"
+                raise VerifyError(f"--resume step={least}: the program ends after {made}")
             raise VerifyError(f"the program saved nothing by torch.save or safetensors after steps {least} to {last}")
         return int(saves[-1])
 
