@@ -83,8 +83,8 @@ def test_of_long_texts_the_part_is_shown_in_which_they_differ():
             "SyntaxError: never closed (a.py:3)",
         ),
         (
-            'Traceback (most recent call last):\n  File "{root}/a.py", line 2, in f\n  File "{root}/b.py", line 7\nTabError: no\n',
-            "TabError: no (b.py:7)",
+            'Traceback (most recent call last):\n  File "{root}/a.py", line 2, in f\n File "b.py", line 7\nTabError: 1\n',
+            "TabError: 1 (b.py:7)",
         ),
         (
             'Traceback (most recent call last):\n  File "{root}/a.py", line 2, in f\n    g()\nKeyError: 1\n',
