@@ -83,7 +83,10 @@ def test_of_long_texts_the_part_is_shown_in_which_they_differ():
             "SyntaxError: never closed (a.py:3)",
         ),
         (
-            'Traceback (most recent call last):\n  File "{root}/a.py", line 2, in f\n File "b.py", line 7\nTabError: 1\n',
+            (
+                'Traceback (most recent call last):\n  File "{root}/a.py", line 2, in f\n'
+                ' File "b.py", line 7\nTabError: 1\n'
+            ),
             "TabError: 1 (b.py:7)",
         ),
         (
