@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import msgspec
 import pytest
 import torch
@@ -70,9 +72,17 @@ def test_ops_that_draw_nothing_carry_torchs_tag_of_a_random_op(name):
     assert not Plan(op, 0).random
 
 
+@pytest.mark.parametrize(("name", "argument"), runtime.dispatch().filled.items())
+def test_arguments_that_are_filled_are_arguments(name, argument):
+    importlib.import_module("torch.distributed.fsdp")
+    op = getattr(torch.ops.fsdp, name).default
+    assert op._schema.arguments[Plan(op, 0).overwrites].name == argument
+
+
 @pytest.mark.parametrize("name", runtime.dispatch().scratch)
 def test_scratch_outputs_are_outputs(name):
-    op = getattr(torch.ops.aten, name).default
+    importlib.import_module("torch.distributed.fsdp")
+    op = getattr(torch.ops.fsdp if hasattr(torch.ops.fsdp, name) else torch.ops.aten, name).default
     outputs = len(op._schema.returns) + len(Plan(op, 0).written)
     assert max(runtime.dispatch().scratch[name]) < outputs
 

@@ -494,7 +494,7 @@ def _own_generator(
     """A generator for `call` alone, which draws `at_once` or later, that follows torch's seed; whether that is safe.
     What `permutes` draws a permutation before all else."""
     seeds = module.shared(ProgramSeeds)
-    if module.target.older is not None and module.target.older < _GENERATORS_SINCE:
+    if module.target.release < _GENERATORS_SINCE:
         return (_NO_ARGUMENT,), None
     if seeds.torch_seeded_only_below(call.node):
         return (_TOO_EARLY,), None

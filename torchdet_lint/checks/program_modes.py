@@ -160,7 +160,7 @@ def _has_mode(entry: Entry) -> bool:
 
 def _needs_workspace(entry: Entry) -> bool:
     """Whether the target release raises in deterministic mode without the variable."""
-    return _WORKSPACE_SINCE <= entry.target.torch < _WORKSPACE_UNTIL
+    return _WORKSPACE_SINCE <= entry.target.release < _WORKSPACE_UNTIL
 
 
 def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:

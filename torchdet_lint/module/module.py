@@ -45,6 +45,11 @@ class Target(NamedTuple):
     devices: tuple[str, ...] = ("cpu", "cuda")
     older: tuple[int, int] | None = None
 
+    @property
+    def release(self) -> tuple[int, int]:
+        """The release of torch that the project really requires."""
+        return self.older or self.torch
+
 
 class Module:
     """One file. Making it parses nothing with libcst; `calls_to` and its like parse the units that the catalogue's
