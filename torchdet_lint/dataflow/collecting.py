@@ -11,6 +11,7 @@ from torchdet_lint.dataflow.loops import (
     Dealing,
     Rounds,
     fills_further,
+    gives_numbers,
     is_first_fitting,
     is_length,
     opened_outside,
@@ -118,8 +119,12 @@ class Collecting(Trace):
             yield Use(node, "numbered")
         elif word == "step" and bound.isdisjoint(names_in(owner)) and self._is_optimizer(node, owner):
             yield Use(node, "trained")
-        elif bare(owner) == "self" and not bound.isdisjoint(name for arg in node.args for name in names_in(arg.value)):
-            yield from self.filled_by(node, word)
+        elif not bound.isdisjoint(name for arg in node.args for name in names_in(arg.value)):
+            if bare(owner) == "self":
+                yield from self.filled_by(node, word)
+            callee = self.edges.callee(node, self.module.resolve(method))
+            if callee is not None and callee.function is not None and gives_numbers(callee.function):
+                yield Use(node, "numbered")
 
     def _counts_on(self, write: cst.Call, word: str, loop: cst.For | cst.While) -> bool:
         """Whether `write`, to a file of this round of `loop`, writes a number that counts on from round to round."""

@@ -181,6 +181,37 @@ def is_length(node: cst.BaseExpression, owner: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and bare(node) == f"len({bare(owner)})"
 
 
+def gives_numbers(function: cst.FunctionDef) -> bool:
+    """Whether a method gives what it puts into a table of its object the next number: `self.ids[word] = len(self.ids)`,
+    or a number that it counts on."""
+    within = list(nodes(function.body))
+    counted = {
+        bare(node.target)
+        for node in within
+        if isinstance(node, cst.AugAssign)
+        and isinstance(node.operator, cst.AddAssign)
+        and isinstance(node.target, cst.Attribute)
+        and isinstance(node.value, cst.Integer)
+    }
+    return any(
+        bare(value) in counted or any(isinstance(one, cst.Call) and _counts_own(one) for one in nodes(value))
+        for node in within
+        if (value := _put_under(node)) is not None
+    )
+
+
+def _put_under(node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What `table[key] = value` or `table.setdefault(key, value)` puts into the table."""
+    if isinstance(node, cst.Assign):
+        return node.value if isinstance(node.targets[0].target, cst.Subscript) else None
+    sets = isinstance(node, cst.Call) and len(node.args) == 2 and last_word(node.func) == "setdefault"
+    return node.args[1].value if sets and isinstance(node, cst.Call) else None
+
+
+def _counts_own(call: cst.Call) -> bool:
+    return last_word(call.func) == "len" and len(call.args) == 1 and bare(call.args[0].value).startswith("self.")
+
+
 def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
     """The outermost loop around `loop` in which `name` only grows: its uses come after it."""
     found: cst.CSTNode = loop
