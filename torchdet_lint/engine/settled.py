@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 _RAISES = "it is nondeterministic, and raises in deterministic mode"
 _WILL_RAISE = "it will raise: every program that uses this file turns deterministic mode on"
 _DRAWS = "uses NumPy's global random number generator"
-# What a fix writes that seeds a generator with a number, and what files give their generators.
+# An option called a seed that is drawn or taken from the clock, as TDL105 looks for it.
 _DRAWN_SEED = lazy(r"\.\w*[sS]eed[ \t]*=[ \t]*[^=\s][^\n]*\b(?:rand\w*|time)[ \t]*\(")
+# What a fix writes that seeds a generator with a number, and what files give their generators.
 _NUMBER = lazy(r"(?:^|[(=])(\d+)(?: \+ (\d+))?\)?$")
 _GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
 # What torch was seeded with, where that is asked.
