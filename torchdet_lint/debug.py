@@ -20,7 +20,7 @@ from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.cells import legible
-from torchdet_lint.module.module import Module, SyntaxFault, Target
+from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.reading import read
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.decoding import SourceFault, decode
@@ -46,9 +46,7 @@ class Inspection:
         self.path = path
         source = legible(decode(path, read(path)))[0]
         self.row = source.row(cell, row)
-        self.module = Module(
-            source, linter.library, Target(linter.settings.torch, linter.settings.devices, linter.settings.older)
-        )
+        self.module = Module(source, linter.library, linter.target)
         linter.connect(self.module, path)
         self.module.load_all()
         self.inference = self.module.shared(Inference)

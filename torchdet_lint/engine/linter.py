@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Fix, Violation
     from torchdet_lint.fixes.plan import Planner
     from torchdet_lint.inference.cross_file import CrossFile
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Module, Target
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.prefilter.triggers import Triggers
     from torchdet_lint.program.events import Body
@@ -106,6 +107,13 @@ class Linter:
             self._library = library_of(self.catalogue)
         return self._library
 
+    @functools.cached_property
+    def target(self) -> Target:
+        """What the code is judged for."""
+        from torchdet_lint.module.module import Target
+
+        return Target(self.settings.torch, self.settings.devices, self.settings.older)
+
     @property
     def triggers(self) -> Triggers:
         """The prefilter, which imports no parser."""
@@ -133,10 +141,8 @@ class Linter:
         """What functions of other files return."""
         if self._cross_file is None:
             from torchdet_lint.inference.cross_file import CrossFile
-            from torchdet_lint.module.module import Target
 
-            target = Target(self.settings.torch, self.settings.devices, self.settings.older)
-            self._cross_file = CrossFile(self.library, target, self.modules, self.bytes_of)
+            self._cross_file = CrossFile(self.library, self.target, self.modules, self.bytes_of)
         return self._cross_file
 
     def relied(self) -> tuple[Relied, ...]:
@@ -153,12 +159,10 @@ class Linter:
         """The other files that values of the file at hand go to."""
         if self._neighbours is None:
             from torchdet_lint.dataflow.neighbours import Neighbours
-            from torchdet_lint.module.module import Target
 
-            target = Target(self.settings.torch, self.settings.devices, self.settings.older)
             self._neighbours = Neighbours(
                 self.library,
-                target,
+                self.target,
                 self.modules,
                 self._contents,
                 lambda name, path: self.cross_file.returned(name, path),
@@ -198,12 +202,11 @@ class Linter:
             with contextlib.suppress(SyntaxFault):
                 return self._without_findings(source, skeleton.hollowed(source.text))
         from torchdet_lint.module.cells import legible
-        from torchdet_lint.module.module import Module, Target
+        from torchdet_lint.module.module import Module
 
         source, broken = legible(source)
         try:
-            target = Target(self.settings.torch, self.settings.devices, self.settings.older)
-            module = Module(source, self.library, target, wanted, with_tree=True)
+            module = Module(source, self.library, self.target, wanted, with_tree=True)
         except SyntaxFault as fault:
             return self._faulty(fault, source)
         suppressions = _shifted(suppress.parse(source.text, self._codes), source)

@@ -11,7 +11,7 @@ from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
 from torchdet_lint.module.cells import legible
-from torchdet_lint.module.module import Module, SyntaxFault, Target
+from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.prefilter.skeleton import parsed
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
@@ -36,7 +36,6 @@ class Reporter:
         """`paths` are the linted files as the user names them; `data` and `text` give what is in a file."""
         self.linter = linter
         self.paths = paths
-        self.target = Target(linter.settings.torch, linter.settings.devices, linter.settings.older)
         self.found: dict[str, dict[tuple[int, int, str], tuple[Finding, Rows]]] = {}
         self._data = data
         self._text = text
@@ -74,7 +73,7 @@ class Reporter:
             self._modules[path] = None
             try:
                 source = legible(decode(self.paths[path], self._data(path)))[0]
-                module = Module(source, self.linter.library, self.target)
+                module = Module(source, self.linter.library, self.linter.target)
                 self.linter.connect(module, path)
                 self._modules[path] = module
             except (OSError, SourceFault, SyntaxFault):

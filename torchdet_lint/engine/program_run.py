@@ -117,7 +117,7 @@ class ProgramRun:
             try:
                 project = self.project.of_program(Node(path, STARTED))
                 entry = Entry(
-                    project, path, self.reporter.target, token, self.reporter.line, self.seeders, self.reported,
+                    project, path, self.linter.target, token, self.reporter.line, self.seeders, self.reported,
                     self.linter.settings.seed,
                 )  # fmt: skip
                 assert entry.effects is not None

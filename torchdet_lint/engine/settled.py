@@ -342,7 +342,7 @@ class Settling:
         afresh = {path for path in (*loading, *named) if self._seeds_afresh(path)}
         around = self.points.reached(loading) - self.records.keys() if loading else ()
         afresh |= {one for one in around if one.endswith(".py") and _DRAWN_SEED.search(self.project.files.text(one))}
-        seeding = self.points.reaching(afresh, loading)
+        seeding = self.points.reaching(afresh, loading) if afresh else set()
         return self.points.reached(path for path in loading if path in seeding)
 
     def _seeds_afresh(self, path: str) -> bool:

@@ -40,9 +40,9 @@ _PATH_FILES = 3
 _PACKAGE_DIR = lazy(r"(?m)^[^#\n]*\bpackage_dir\s*=\s*\{([^{}]*)\}")
 _MAPPED = lazy(r"[\"']([\w.]*)[\"']\s*:\s*[\"']([\w./-]*)[\"']")
 _RELATIVE = lazy(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
-# A part of a dotted name holds no dot.
 TEST_FILE = lazy(r"(?:test_.*|.*_test|conftest)\.py")
 """The name of a file of tests."""
+# A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
 

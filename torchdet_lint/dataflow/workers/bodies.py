@@ -10,7 +10,7 @@ from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, keeps_attributes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
 from torchdet_lint.dataflow.workers.owning import holds_at, package_of
-from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed, picked_from, spans
+from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed, picked_from, way_to
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import walk
@@ -276,11 +276,16 @@ class WorkerBodies:
 
     def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
         """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""
-        found = list(self.bindings.behind(function, scope)) or list(self._gone_through(function, scope))
-        for value, inner in found:
-            self._value(value, inner, None, depth + 1)
+        found = self._named(function, scope, depth)
         if not found and function.id not in scope.file.definitions and function.id in scope.file.imports:
             self._out = True
+
+    def _named(self, name: ast.Name, scope: Scope, depth: int) -> bool:
+        """Look at what `name` may be where it is called; whether that is in sight."""
+        found = list(self.bindings.behind(name, scope)) or list(self._gone_through(name, scope))
+        for value, inner in found:
+            self._value(value, inner, None, depth + 1)
+        return bool(found)
 
     def _gone_through(self, name: ast.Name, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """What a loop of the function goes through that gives `name` one by one: `for transform in self.transforms`."""
@@ -300,8 +305,7 @@ class WorkerBodies:
             if isinstance(value, ast.Attribute) and _is_of_self(value):
                 self._used(value, scope, depth, "")
             elif isinstance(value, ast.Name):
-                for one, inner in list(self.bindings.behind(value, scope)) or self._gone_through(value, scope):
-                    self._value(one, inner, None, depth + 1)
+                self._named(value, scope, depth)
 
     def _names_called(self, function: ast.FunctionDef) -> frozenset[str]:
         if function not in self._called_in:
@@ -358,12 +362,8 @@ class WorkerBodies:
 def _above(node: ast.expr, function: ast.FunctionDef) -> Iterator[ast.stmt]:
     """The statements of `function` that have run wherever `node` runs: those above it in its block and in those around
     it."""
-    block: list[ast.stmt] = function.body
-    while block:
-        around = next((one for one in block if one.lineno <= node.lineno <= (one.end_lineno or 0)), None)
-        yield from block[: block.index(around)] if around is not None else ()
-        inside = [getattr(around, name, None) for name in ("body", "orelse", "finalbody")]
-        block = next((one for one in inside if isinstance(one, list) and one and spans(one, node)), [])
+    for block, around in way_to(node, function):
+        yield from block[: block.index(around)]
 
 
 def _at(node: ast.expr, place: int) -> ast.expr | None:

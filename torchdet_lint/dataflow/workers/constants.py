@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.catalogue.conditions import condition_holds
-from torchdet_lint.dataflow.workers.project_file import spans
+from torchdet_lint.dataflow.workers.project_file import spans, way_to
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import combined, defaults_of, walk
 
@@ -92,8 +92,8 @@ class _Given:
             own = scope.instance.constants if scope.instance is not None else {}
             return (own[name],) if (name := dotted_name(value)) in own else None
         if isinstance(value, ast.Name) and isinstance(scope.function, ast.FunctionDef):
-            kept = value.id not in self._read(scope.function).bound
-            if kept and (compared := _held_to(value, scope.function)) is not None:
+            asked = value.id in self._read(scope.function).asked
+            if asked and (compared := _held_to(value, scope.function)) is not None:
                 return compared
         if depth > _DEEP or scope.given is None or scope.function is None:
             return _constant(value)
@@ -109,12 +109,8 @@ class _Given:
 def _held_to(name: ast.Name, function: ast.FunctionDef) -> tuple[object] | None:
     """The constant that `name` is where it stands, by the `if` around it: `if mode == "test": Rows(mode)`."""
     found: tuple[object] | None = None
-    block: list[ast.stmt] = function.body
-    while block:
-        around = next((one for one in block if one.lineno <= name.lineno <= (one.end_lineno or 0)), None)
-        inside = [getattr(around, field, None) for field in ("body", "orelse", "finalbody")]
-        block = next((one for one in inside if isinstance(one, list) and one and spans(one, name)), [])
-        if isinstance(around, ast.If) and block is around.body:
+    for _, around in way_to(name, function):
+        if isinstance(around, ast.If) and spans(around.body, name):
             match around.test:
                 case ast.Compare(left=ast.Name(id=name.id), ops=[ast.Eq()], comparators=[ast.Constant(value=value)]):
                     found = (value,)

@@ -277,6 +277,15 @@ def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.
     return found
 
 
+def way_to(node: ast.expr, function: ast.FunctionDef) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
+    """The blocks of `function` around `node`, from its body inwards, each with the statement that holds `node`."""
+    block: list[ast.stmt] = function.body
+    while (around := next((one for one in block if spans([one], node)), None)) is not None:
+        yield block, around
+        inside = [getattr(around, name, None) for name in ("body", "orelse", "finalbody")]
+        block = next((one for one in inside if isinstance(one, list) and one and spans(one, node)), [])
+
+
 def spans(block: list[ast.stmt], node: ast.expr) -> bool:
     """Whether `node` stands in the lines of `block`."""
     return block[0].lineno <= node.lineno <= (block[-1].end_lineno or 0)

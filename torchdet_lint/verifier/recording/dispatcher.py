@@ -453,8 +453,10 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 if out is not None and (plan.fresh == 1 or kind == LIFT):
                     digests.append(fresh(out))
                 elif plan.fresh:
-                    unwritten = flags & trace.UNWRITTEN and still_unwritten((plan.read_of(args), *kwargs.values()))
-                    several(out, digests, plan.scratch, unwritten or _NONE)
+                    unwritten = _NONE
+                    if flags & trace.UNWRITTEN:
+                        unwritten = still_unwritten((plan.read_of(args), *kwargs.values()))
+                    several(out, digests, plan.scratch, unwritten)
                 elif plan.binds:
                     digests.append(hash((form_of(out), *tensors)) & mask)
                 for position, name in plan.written:

@@ -27,7 +27,8 @@ class Captured:
     def note(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> list[int]:
         """An op that was captured; returns the storages that are new with it."""
         given = _by_storage([args, list(kwargs.values())])
-        for base, value in _by_storage([plan.read_of(args), list(kwargs.values())]).items():
+        whole = plan.overwrites < 0
+        for base, value in (given if whole else _by_storage([plan.read_of(args), list(kwargs.values())])).items():
             if base not in self._written:
                 self._read.setdefault(base, value)
         if plan.kind == VIEW:
