@@ -16,7 +16,9 @@ from torchdet_lint.dataflow.loops import (
     is_length,
     opened_outside,
     outermost,
+    sets_the_first_apart,
     shows_progress,
+    stops_at_number,
     sum_of_floats,
     takes_in,
 )
@@ -41,17 +43,23 @@ class Collecting(Trace):
         bound = set(names_in(target)) | self.module.shared(Rounds).bound(loop.body)
         yield from self.dealt(loop.body)
         for node in nodes(loop.body):
-            if isinstance(node, cst.Yield):
+            if isinstance(node, cst.If) and sets_the_first_apart(self.module, node, loop):
+                yield Use(node, "first")
+            elif isinstance(node, cst.Yield):
                 value = node.value.item if isinstance(node.value, cst.From) else node.value
                 if value is None or not self.is_keyed(value, target, loop.body):
                     # The order is that of the generator, whatever one round of the loop gives.
                     yield from self.returned(node, node)
+            elif isinstance(node, cst.If) and stops_at_number(self.module, node, loop):
+                yield Use(node, "indexed")
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 yield from self._method(node, node.func, loop, target, bound)
             elif isinstance(node, cst.Call) and bare(node.func) == "print":
                 files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
                 if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
                     yield Use(node, "written")
+            elif isinstance(node, cst.Call) and self._counts_on(node, bare(node.func), loop):
+                yield Use(node, "numbered")
             elif isinstance(node, (cst.Return, cst.Assign)) and is_first_fitting(self.module, node, loop, target):
                 yield Use(node, "first")
             elif isinstance(node, cst.AugAssign):
@@ -91,8 +99,19 @@ class Collecting(Trace):
             if bound.isdisjoint(names_in(grown.value)) and fills_further(self.module, grown, loop):
                 yield Use(node, "gathered")
             yield from self._written_out(grown.value, loop)
+        elif isinstance(grown, cst.Subscript) and self._is_next_free(grown, node.value, loop, bound):
+            yield Use(node, "numbered")
         if isinstance(grown, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(grown)):
             yield from self._grown_in_loop(grown, loop)
+
+    def _is_next_free(
+        self, place: cst.Subscript, value: cst.BaseExpression, loop: cst.For | cst.While, bound: set[str]
+    ) -> bool:
+        """Whether each round of `loop` puts something of its own at the next place of a table: `x[i] = y`, `i += 1`."""
+        counters = self.module.shared(Rounds).counting_on(loop.body)
+        index = place.slice[0].slice
+        counted = isinstance(index, cst.Index) and isinstance(index.value, cst.Name) and index.value.value in counters
+        return counted and not bound.isdisjoint(names_in(value))
 
     def _method(
         self, node: cst.Call, method: cst.Attribute, loop: cst.For | cst.While, target: cst.BaseExpression,
@@ -127,15 +146,17 @@ class Collecting(Trace):
                 yield Use(node, "numbered")
 
     def _counts_on(self, write: cst.Call, word: str, loop: cst.For | cst.While) -> bool:
-        """Whether `write`, to a file of this round of `loop`, writes a number that counts on from round to round."""
-        if word not in self.words["written"]:
+        """Whether `write` writes a number that counts on from round to round of `loop` to a file of the round, or makes
+        a file with that number in its name."""
+        if word not in self.words["written"] and word not in self.words["makes-files"]:
             return False
         rounds = self.module.shared(Rounds)
-        changes = rounds.changes(loop.body)
-        named = {name for arg in write.args for name in names_in(arg.value)}
+        counting = rounds.counting_on(loop.body)
+        changes = rounds.changes(loop.body) if counting else {}
+        named = {name for arg in write.args for name in names_in(arg.value)} if counting else set()
         texts = [changes.get(name) for name in named]
         named.update(name for node in texts if isinstance(node, cst.Assign) for name in names_in(node.value))
-        return not named.isdisjoint(rounds.counting_on(loop.body))
+        return not named.isdisjoint(counting)
 
     def filled_by(self, call: cst.Call, method: str) -> Iterator[Use]:
         """What `call` of a method of the same class, which a loop gives its elements, puts into lists of the object."""
@@ -185,12 +206,16 @@ class Collecting(Trace):
         return self._adds(node, cst.List, cst.ListComp)
 
     def _adds(self, node: cst.AugAssign, *kinds: type[cst.BaseExpression]) -> bool:
-        """Whether it is `x += y`, and `x` is a name that began as one of `kinds`."""
+        """Whether it is `x += y`, and `x` is a name that began as one of `kinds`, or as `list()` where they hold it."""
         if not isinstance(node.operator, cst.AddAssign) or not isinstance(node.target, cst.Name):
             return False
         home = self.module.scope_of(node).home(node.target.value)
         bindings = home.bindings[node.target.value] if home is not None else ()
-        return any(isinstance(bound_value(binding), kinds) for binding in bindings)
+        made = [bound_value(binding) for binding in bindings]
+        return any(
+            isinstance(one, kinds) or (cst.List in kinds and isinstance(one, cst.Call) and bare(one.func) == "list")
+            for one in made
+        )
 
     def _is_summed(
         self, node: cst.Assign | cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression

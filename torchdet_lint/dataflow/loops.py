@@ -12,7 +12,7 @@ from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from torchdet_lint.module.module import Module
 
@@ -26,6 +26,10 @@ _WORKS_OUT = frozenset(
     {"abs", "float", "format", "int", "join", "len", "ljust", "max", "min", "rjust", "round", "str", "time"}
 )
 
+
+# What asks whether a path is there, and what makes a folder.
+_EXISTS = frozenset({"exists", "is_dir", "is_file", "isdir", "isfile"})
+_MAKES_FOLDERS = frozenset({"mkdir", "makedirs"})
 
 # What makes floats unless it is told a type: with a shape, and with a value.
 _ZEROS = frozenset({"zeros", "ones"})
@@ -384,10 +388,77 @@ def is_first_fitting(
     return False
 
 
+def stops_at_number(module: Module, node: cst.If, loop: cst.For | cst.While) -> bool:
+    """Whether `node` leaves `loop`, and no other one, at a number of rounds: `if done == most: break`."""
+    if not isinstance(node.test, cst.Comparison) or len(node.test.comparisons) != 1 or not _breaks(node.body):
+        return False
+    target = node.test.comparisons[0]
+    if not isinstance(target.operator, (cst.Equal, cst.GreaterThan, cst.GreaterThanEqual)):
+        return False
+    return _loop_around(module, node) is loop and bare(node.test.left) in module.shared(Rounds).counting_on(loop.body)
+
+
+def _loop_around(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
+    return next((one for one in module.ancestors(node) if isinstance(one, (cst.For, cst.While))), None)
+
+
+def sets_the_first_apart(module: Module, node: cst.If, loop: cst.For | cst.While) -> bool:
+    """Whether `node`, in the body of `loop`, gives a name of the round another value for the first element of a kind:
+    `if not os.path.isdir(folder): os.mkdir(folder); folder = other`."""
+    asked = _asked_to_be_there(node.test)
+    if not asked or node.orelse is not None or _loop_around(module, node) is not loop:
+        return False
+    noted = any(isinstance(one, cst.Call) and not asked.isdisjoint(_notes(one)) for one in nodes(node.body))
+    given = {bare(one.targets[0].target) for one in nodes(node.body) if isinstance(one, cst.Assign)}
+    if not noted or not given:
+        return False
+    order = module.order_of
+    before = {
+        bare(one.targets[0].target)
+        for one in nodes(loop.body)
+        if isinstance(one, cst.Assign) and order(one) < order(node)
+    }
+    read = {
+        one.value
+        for one in nodes(loop.body)
+        if isinstance(one, cst.Name) and order(one) > order(node) and not module.contains(node, one)
+    }
+    return not given.isdisjoint(before & read)
+
+
+def _notes(call: cst.Call) -> Iterator[str]:
+    """What `call` puts there: the folder that it makes, by its path, or what it adds to, as `seen.add`."""
+    if last_word(call.func) in _MAKES_FOLDERS:
+        yield from (bare(arg.value) for arg in call.args[:1])
+        yield bare(call.func.value) if isinstance(call.func, cst.Attribute) else ""
+    else:
+        yield bare(call.func)
+
+
+def _asked_to_be_there(test: cst.BaseExpression) -> set[str]:
+    """What `test` asks to be missing: `not os.path.isdir(folder)`, `key not in seen`; and how a key is put there."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        call = test.expression
+        if isinstance(call, cst.Call) and last_word(call.func) in _EXISTS:
+            if call.args:
+                return {bare(call.args[0].value)}
+            return {bare(call.func.value)} if isinstance(call.func, cst.Attribute) else set()
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        target = test.comparisons[0]
+        if isinstance(target.operator, cst.NotIn):
+            owner = bare(target.comparator)
+            return {f"{owner}.add", f"{owner}.append"}
+    return set()
+
+
 def _then_breaks(module: Module, node: cst.Assign) -> bool:
     """Whether a `break` ends the block in which `node` stands."""
     line = module.parent(node)
-    block = module.parent(line) if isinstance(line, cst.SimpleStatementLine) else line
+    return _breaks(module.parent(line) if isinstance(line, cst.SimpleStatementLine) else line)
+
+
+def _breaks(block: cst.CSTNode | None) -> bool:
+    """Whether `block` ends with a `break`."""
     last = block.body[-1] if isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite)) else None
     return isinstance(last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last, cst.Break)
 
