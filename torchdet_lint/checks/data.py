@@ -11,6 +11,7 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none, is_parameter, keeps
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
@@ -411,21 +412,22 @@ def _made(module: Module, call: Call, argument: str) -> Iterator[tuple[Module, C
 
 
 def _returned(module: Module, call: Call) -> Iterator[tuple[Module, Call]]:
-    """The calls that may have made what a function of the project returns to `call`, each with its file."""
-    for name in call.own:
-        found = module.function(name)
-        if found is None:
-            continue
-        there, function = found
-        for value in returned(function):
-            if not _is_ruled_out(there, value, function, call):
-                made = (there.call_at(origin.node) for origin in origins(there, there.value(value)))
-                yield from ((there, one) for one in made if one is not None)
+    """The calls that may have made what a function or method of the project returns to `call`, each with its file."""
+    callee = CallEdges(module).callee(call.node, call.own)
+    if callee is None or callee.function is None:
+        return
+    there, function = callee.module, callee.function
+    parameters = positional(function)[callee.bound :]
+    for value in returned(function):
+        if not _is_ruled_out(there, value, function, call, parameters):
+            made = (there.call_at(origin.node) for origin in origins(there, there.value(value)))
+            yield from ((there, one) for one in made if one is not None)
 
 
-def _is_ruled_out(module: Module, node: cst.CSTNode, function: cst.FunctionDef, call: Call) -> bool:
+def _is_ruled_out(
+    module: Module, node: cst.CSTNode, function: cst.FunctionDef, call: Call, parameters: Sequence[str]
+) -> bool:
     """Whether `node` stands in a branch of `function` that a constant which `call` passes rules out."""
-    parameters = positional(function)
     inner = node
     for around in itertools.takewhile(lambda one: one is not function, module.ancestors(node)):
         if isinstance(around, cst.If) and isinstance(around.test, cst.Name):
