@@ -16,6 +16,8 @@ from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, la
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -161,10 +163,21 @@ class Arguments:
     def pairs(self, literal: ast.expr, where: Scope) -> list[tuple[ast.expr | None, ast.expr]] | None:
         """Keys and values of a dictionary that is written out; None: it is none."""
         if isinstance(literal, ast.Dict):
-            return list(zip(literal.keys, literal.values, strict=True))
+            return list(self._entries(literal, where))
         if isinstance(literal, ast.Call) and self.names.resolve(literal.func, where) == ("builtins.dict",):
             return [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
         return None
+
+    def _entries(self, literal: ast.Dict, where: Scope) -> Iterator[tuple[ast.expr | None, ast.expr]]:
+        """The keys and values of a display, with those of a plain dictionary that is unpacked into it."""
+        for key, value in zip(literal.keys, literal.values, strict=True):
+            inner = followed(value, where)[0] if key is None else None
+            if isinstance(inner, ast.Dict) and all(
+                isinstance(one, ast.Constant) for one in (*inner.keys, *inner.values)
+            ):
+                yield from zip(inner.keys, inner.values, strict=True)
+            else:
+                yield key, value
 
     def joined(self, node: ast.expr) -> dict[str, Argument]:
         """What the dictionaries hold that `node` may be: `if options is None: options = dict(…)`, `options or {…}`."""

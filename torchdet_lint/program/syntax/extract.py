@@ -42,6 +42,7 @@ from torchdet_lint.program.syntax.training.untrained import (
     applies,
     frozen,
     inspected,
+    loads_weights,
     read_inside,
     traced,
     trunks,
@@ -264,6 +265,8 @@ class Extractor(Expressions):
         if isinstance(node, (ast.For, ast.AsyncFor)):
             self.expression(node.iter, branch)
             self.iteration(node.iter, branch)
+            if loads_weights(node):
+                self.add("tell", node, branch, ("loads",))
             self.block(node.body, branch)
             self.block(node.orelse, branch)
         elif isinstance(node, ast.While):

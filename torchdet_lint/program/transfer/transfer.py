@@ -354,7 +354,7 @@ class Transfer(Recorder):
             self.event = at_call(outer, inner)
             for name in inner.names:
                 if name.startswith("$"):
-                    self._used(bound, TOKEN.findall(name[1:]))
+                    self._used(bound, TOKEN.findall(name[1:]), inner, constant)
             given = handed_parameters(inner, bound) if inner.kind == "call" else ()
             for use in given:
                 self.handed_on(inner, use, bound[use], referent, constant)
@@ -382,14 +382,19 @@ class Transfer(Recorder):
                 bound[use] = referents
         return bound
 
-    def _used(self, bound: Mapping[str, Sequence[Referent]], tokens: list[str]) -> None:
-        """A call of a parameter, or of something of it."""
+    def _used(
+        self, bound: Mapping[str, Sequence[Referent]], tokens: list[str], inner: Event, constant: Mapping[str, Any]
+    ) -> None:
+        """The call `inner` of a parameter, or of something of it, in a function whose parameters are `constant`."""
         for result in self.one_of(self.lookup.follow(bound.get(tokens[0], []), tokens[1:])):
             if self._process and result.kind == "instance":
                 for method in self._run_by(result)[:1]:
                     self.called_plainly(method)
             elif result.kind in ("function", "class", "instance"):
-                self.called_plainly(result)
+                body = self.files.summary(result.file).body(result.name) if result.kind == "function" else None
+                asks = body is not None and body.tests and inner.kind == "call"
+                told = constants(result, body, inner, known_in(constant), lambda _: False) if body and asks else ()
+                self.called_plainly(result, told)
             elif result.kind == "external":
                 self.external(result.name, self.event, result.owner)
 
@@ -426,11 +431,11 @@ class Transfer(Recorder):
                 self.add("process", BESIDE, runner.process, Node(target.file, target.name, target.owner))
                 self.in_process(runner, target, referents)
 
-    def called_plainly(self, referent: Referent) -> None:
-        """A call of which the arguments are not known."""
+    def called_plainly(self, referent: Referent, given: tuple[tuple[str, Any], ...] = ()) -> None:
+        """A call of which no more is known than the constants `given`."""
         if referent.kind == "function":
             kind = "process" if self._process else "call"
-            self.add(kind, self._process, self._process, Node(referent.file, referent.name, referent.owner))
+            self.add(kind, self._process, self._process, Node(referent.file, referent.name, referent.owner, given))
         elif referent.kind == "class":
             self.constructed((referent.file, referent.name), self.event)
         else:

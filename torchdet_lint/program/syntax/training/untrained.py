@@ -33,6 +33,42 @@ _HEADS = frozenset({"classifier", "fc", "head", "heads", "last_linear"})
 _VALUES = ("Tensor", "Variable", "Parameter", "DataFrame", "Series", "Frame", "Result")
 
 
+def loads_weights(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether `loop` gives every parameter of a model what a table holds under its name: `p.data = weights[name]`, or
+    `own[name].copy_(weight)` for what the table holds."""
+    if not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) != 2 or not isinstance(loop.iter, ast.Call):
+        return False
+    name, given = (one.id if isinstance(one, ast.Name) else "" for one in loop.target.elts)
+    named = last_word(loop.iter.func) == "named_parameters"
+    if not name or not (named or last_word(loop.iter.func) == "items"):
+        return False
+    for node in (inner for statement in loop.body for inner in walk(statement)):
+        for written, value in _written(node):
+            own = isinstance(written, ast.Name) and written.id == given
+            if (own and _is_under(value, name)) if named else _is_under(written, name):
+                return True
+    return False
+
+
+def _written(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The tensor into which `node` writes, `p.data = x` or `p.copy_(x)`, and what."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr="data", value=written)], value=value):
+            yield written, value
+        case ast.Call(func=ast.Attribute(attr="copy_", value=ast.Attribute(attr="data", value=written)), args=[value]):
+            yield written, value
+        case ast.Call(func=ast.Attribute(attr="copy_", value=written), args=[value]):
+            yield written, value
+
+
+def _is_under(node: ast.expr, name: str) -> bool:
+    """Whether `node` takes what a table holds under `name`."""
+    return any(
+        isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name) and one.slice.id == name
+        for one in walk(node)
+    )
+
+
 def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> frozenset[str]:
     """The names of the models that a function makes only to look at them: it prints or exports them, applies them for
     the shape of what comes out, or loops over parameters of which it takes the sizes."""
