@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import FOREIGN, OTHER, UNKNOWN, AbstractValue, joined, named, of_tensor
+from torchdet_lint.inference.abstract_values import FOREIGN, OTHER, UNKNOWN, AbstractValue, named, of_tensor
 from torchdet_lint.inference.variables import shape_of
 from torchdet_lint.module import names
 from torchdet_lint.regex import lazy
@@ -42,7 +42,7 @@ class Accesses:
         scope = module.scope_of(node)
         values = module.self_attribute(node, scope)
         if values:
-            found = joined(self.infer(value.node) for value in values)
+            found = self.attributes.assigned([value.node for value in values], name, id(node))
             class_ = module.local_class(self.infer(node.value).instance) if found == UNKNOWN else None
             if class_ is not None:
                 found = self.attributes.told(class_, name)

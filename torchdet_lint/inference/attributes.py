@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue, joined
+from torchdet_lint.inference.abstract_values import CIRCLE, UNKNOWN, AbstractValue, joined
 from torchdet_lint.module import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable, Sequence
 
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.module.module import Class, Module
@@ -22,7 +23,7 @@ _PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.
 
 class Attributes:
     """The members of the classes of one file; `infer` gives the abstract value of an expression, `returned` that
-    of what a function returns."""
+    of what a function returns, `asked` the answer to a question; `first` keeps what is known while one is open."""
 
     def __init__(
         self,
@@ -30,19 +31,41 @@ class Attributes:
         annotations: Annotations,
         infer: Callable[[cst.BaseExpression], AbstractValue],
         returned: Callable[[cst.FunctionDef], AbstractValue],
+        asked: Callable[[Hashable, Callable[[], AbstractValue]], AbstractValue],
+        first: dict[Hashable, AbstractValue],
     ) -> None:
         self.module = module
         self.annotations = annotations
         self.infer = infer
         self.returned = returned
+        self.asked = asked
+        self.first = first
         self._told: dict[tuple[int, str], AbstractValue] = {}
         self._asks = "requires_grad" in module.text
 
     def attribute(self, class_: Class, name: str) -> AbstractValue:
         """What attribute `name` of an instance is: by what it is assigned, registered or declared as, or returns."""
-        values = self.module.attribute_values(class_, name)
-        found = joined(self.infer(value.node) for value in values)
+        values = [value.node for value in self.module.attribute_values(class_, name)]
+        found = self.assigned(values, name)
         return self.told(class_, name) if found.what == "unknown" and found.gradient == "unknown" else found
+
+    def assigned(self, values: Sequence[cst.BaseExpression], name: str, asking: Hashable = None) -> AbstractValue:
+        """What an attribute `name` is that is assigned `values`, for the question `asking`: those that are made of the
+        attribute itself, `self.x = pad(self.x)`, come when the others are known."""
+        if len(values) < 2:
+            return joined(map(self.infer, values))
+        key = ("assigned", *map(id, values))
+        return self.asked(key, lambda: self._assigned((key, asking or key), values, name))
+
+    def _assigned(self, keys: Sequence[Hashable], values: Sequence[cst.BaseExpression], name: str) -> AbstractValue:
+        own = re.compile(rf"\.{name}\b")
+        found: list[AbstractValue] = []
+        for value in sorted(values, key=lambda one: own.search(self.module.code(one)) is not None):
+            self.first.update(dict.fromkeys(keys, joined(found)))
+            found += [one] if (one := self.infer(value)) is not CIRCLE else []
+        for key in keys:
+            self.first.pop(key, None)
+        return joined(found)
 
     def told(self, class_: Class, name: str) -> AbstractValue:
         """What attribute `name` is where no assignment says it."""

@@ -50,15 +50,18 @@ class Inference:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
+        # What a name or an attribute that is made of itself is by what is known of it so far, by the question.
+        self._first: dict[Hashable, AbstractValue] = {}
         annotations = Annotations(module)
         gradients = module.shared(Gradients)
-        attributes = Attributes(module, annotations, self.infer, self.returned)
+        attributes = Attributes(module, annotations, self.infer, self.returned, self._asked, self._first)
         self.variables = Variables(
             module,
             annotations,
             Parameters(module, annotations, attributes, gradients, self.infer, _infer_in),
             self.infer,
             self._asked,
+            self._first,
         )
         self.accesses = Accesses(module, attributes, self.infer)
         self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.infer, self._asked)
@@ -112,7 +115,7 @@ class Inference:
             self._cut[key] = infer
         if place is not None or depth >= _DEPTH:
             self._low = min(self._low, -1 if place is None else place)
-            return UNKNOWN if place is None else self.variables.first.get(key, CIRCLE)
+            return UNKNOWN if place is None else self._first.get(key, CIRCLE)
         self._busy[key] = depth
         outer, self._low = self._low, _DEPTH
         try:

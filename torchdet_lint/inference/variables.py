@@ -35,7 +35,7 @@ from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.inference.parameters import Parameters
@@ -58,6 +58,7 @@ class Variables:
         parameters: Parameters,
         infer: Callable[[cst.BaseExpression], AbstractValue],
         asked: Callable[[Hashable, Callable[[], AbstractValue]], AbstractValue],
+        first: dict[Hashable, AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
@@ -69,7 +70,7 @@ class Variables:
         self.containers = Containers(module, infer)
         self.integrality = Integrality(module, infer)
         # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
-        self.first: dict[Hashable, AbstractValue] = {}
+        self.first = first
         self._triton = module.imports("triton")
         self._kernels: dict[int, bool] = {}
         self._training: dict[int, bool] = {}
@@ -116,21 +117,33 @@ class Variables:
         if here and home.kind == "function":
             if found.is_tensor and found.gradient == "no" and found.dtype == "floating":
                 start = min((binding.order for binding in bindings), default=order)
-                found = self._as_written(found, node.value, range(start, order), home)
+                found = self._as_written(found, node, range(start, order), home)
             return self._as_used(found, node.value, home)
         return self._named(found, node.value, home)
 
-    def _as_written(self, found: AbstractValue, name: str, between: range, home: Scope) -> AbstractValue:
-        """A tensor without a gradient, with what is written into it on the way, which may bring one, or ask for one."""
+    def _as_written(self, found: AbstractValue, name: cst.Name, between: range, home: Scope) -> AbstractValue:
+        """A tensor without a gradient, with what is written into it on the way, or in an earlier round of a loop, which
+        may bring one, or ask for one."""
+        writes = self._writes(home).get(name.value, ())
         untracked = self.parameters.gradients.untracked
+        order_of = self.module.order_of
+        loops = [one for one in self._loops(name) if order_of(one) > between.start] if writes else []
         if any(
-            self.module.order_of(value) in between
+            (order_of(value) in between or any(self.module.contains(loop, value) for loop in loops))
             and (isinstance(value, cst.Attribute) or self.infer(value).gradient == "yes")
             and not untracked(value)
-            for value in self._writes(home).get(name, ())
+            for value in writes
         ):
             return replace(found, gradient="yes", whole=False)
         return found
+
+    def _loops(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The loops around `node` in its function."""
+        for around in self.module.ancestors(node):
+            if isinstance(around, (cst.FunctionDef, cst.Lambda)):
+                return
+            if isinstance(around, (cst.For, cst.While)):
+                yield around
 
     def _writes(self, home: Scope) -> dict[str, list[cst.BaseExpression]]:
         """What a function writes into the tensors that its names are: `x.index_add_(0, i, source)`, `x[i] = row`, or
