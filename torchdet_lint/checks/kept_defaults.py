@@ -51,6 +51,12 @@ def is_parameter(module: Module, value: Value) -> bool:
     return _parameter(module, value) is not None
 
 
+def default_of(module: Module, value: Value) -> Value | None:
+    """The default of the parameter that `value` is, where nothing else binds it."""
+    found = _parameter(module, value)
+    return found[1] if found is not None else None
+
+
 def is_left_none(module: Module, value: Value, depth: int = _DEEP) -> bool:
     """Whether `value` is None though a caller could give another: a parameter of a constructor or of a function at top
     level that keeps its default of None, or an attribute that is one. It is not where the function asks for it, nor

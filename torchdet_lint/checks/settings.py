@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
-from torchdet_lint.checks.kept_defaults import keeps
+from torchdet_lint.checks.kept_defaults import default_of, keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
@@ -290,12 +290,12 @@ def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Violation]:
     """`torch.compile` with a mode or options that autotune."""
     mode = call.argument("mode")
     given = list(origins(module, mode)) if mode is not None else []
-    tuned = [one.constant for one in given if isinstance(one.constant, str) and one.constant.startswith("max-autotune")]
+    tuned = [str(one.constant) for one in given if _autotunes(one)]
     if tuned:
         change = SetArgument(call.node, "mode", '"default"')
         yield Violation(call.node, {"mode": tuned[0]}, changes=(change,))
     for one in given:
-        if default := _default_of_option(module, one):
+        if default := _default_of_option(module, one) or _default_of_parameter(module, one):
             details = {"mode": default, "field": one.source, "switch": ""}
             yield Violation(call.node, details, "default")
             return
@@ -311,6 +311,17 @@ def _default_of_option(module: Module, value: Value) -> str:
     option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", module.text)
     default = _TUNED_BY_DEFAULT.search(option[1]) if option is not None else None
     return default[1] if default is not None else ""
+
+
+def _default_of_parameter(module: Module, value: Value) -> str:
+    """The mode that autotunes which a parameter has by default, where every call in sight leaves it."""
+    default = default_of(module, value)
+    kept = default is not None and _autotunes(default) and keeps(module, value, _autotunes)
+    return str(default.constant) if kept and default is not None else ""
+
+
+def _autotunes(mode: Value) -> bool:
+    return isinstance(mode.constant, str) and mode.constant.startswith("max-autotune")
 
 
 def _entries(module: Module, options: Value) -> Mapping[str, Value]:

@@ -25,6 +25,7 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     classes: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()
     counts: frozenset[str] = frozenset()
+    masks: frozenset[str] = frozenset()
     zeroed: dict[str, str] = msgspec.field(default_factory=dict)
 
     @functools.cached_property

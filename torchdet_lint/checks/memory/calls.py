@@ -156,7 +156,7 @@ class Calls(Store):
             if name in self.words["looks"]:
                 self._arguments(node, state)
                 return NO_REFS
-            if name in self.words["prints"]:
+            if name in self.words["prints"] or _is_layer(name):
                 self.pass_on(node, NO_REFS, state, reads=True)
                 return NO_REFS
         if word.endswith("_") and (word[:-1] in self.words["reads"] or word in self.words["fills"]):
@@ -210,3 +210,8 @@ class Calls(Store):
         refs = self._arguments(node, state)
         self.write(refs, state)
         return refs
+
+
+def _is_layer(name: str) -> bool:
+    """Whether `name` is that of a layer of torch's, which reads its input."""
+    return name.startswith("torch.nn.") and name.endswith("()")

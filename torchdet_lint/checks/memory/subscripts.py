@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Buffer, Part, Refs, Span
-from torchdet_lint.dataflow.syntax import bare
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ class Subscripts:
         spans: list[tuple[int, Span]] = []
         loose = False
         elements = list(node.slice)
-        if len(elements) == 1 and self._compares(elements[0].slice) and not self._runs_again(node):
+        some = len(elements) == 1 and (self._compares(elements[0].slice) or self._picks_the_same(node))
+        if some and not self._runs_again(node):
             return Part(((0, SOMETHING),), masked=self.module.code(elements[0]))
         for position, element in enumerate(elements):
             index = element.slice
@@ -106,13 +107,30 @@ class Subscripts:
         return Part(tuple(spans), loose) if spans else None
 
     def _compares(self, index: cst.BaseSlice) -> bool:
-        """Whether `index` is a mask made by a comparison in sight, `x > 0`, or its name."""
+        """Whether `index` is a mask that is made in sight, `x > 0` or `~x.isnan()`, or its name."""
         value = index.value if isinstance(index, cst.Index) else None
         if isinstance(value, cst.Name):
             home = self.module.scope_of(value).home(value.value)
             bound = home.bindings[value.value] if home is not None else []
             value = bound[0].value if len(bound) == 1 and not bound[0].path else None
-        return isinstance(value, cst.Comparison)
+        while isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.BitInvert):
+            value = value.expression
+        return isinstance(value, cst.Comparison) or (
+            isinstance(value, cst.Call) and last_word(value.func) in self.module.library.facts.memory.masks
+        )
+
+    def _picks_the_same(self, node: cst.Subscript) -> bool:
+        """Whether it is `x[chosen] = y[chosen]`: what chooses all of them would not be needed."""
+        assign = self.module.parent(self.module.parent(node) or node)
+        value = assign.value if isinstance(assign, cst.Assign) else None
+        index = node.slice[0].slice
+        if (
+            not isinstance(value, cst.Subscript)
+            or not isinstance(index, cst.Index)
+            or bare(value.value) == bare(node.value)
+        ):
+            return False
+        return isinstance(index.value, cst.Name) and [bare(one) for one in value.slice] == [bare(node.slice[0])]
 
     def _runs_again(self, node: cst.CSTNode) -> bool:
         """Whether a loop runs `node`: its rounds may write one element after the other."""
