@@ -219,6 +219,32 @@ def test_a_loader_that_only_a_program_without_a_seed_makes_is_as_bad_as_that(pro
     assert finding.severity == "warning"
 
 
+MODULE_PICKED = """
+def transforms_of(newer):
+    if newer:
+        import torchvision.transforms.v2
+
+        return torchvision.transforms.v2
+    import torchvision.transforms
+
+    return {given}
+
+def images(path):
+    T = transforms_of(False)
+    return torchvision.datasets.ImageFolder(path, T.Compose([T.RandomResizedCrop(8), T.PILToTensor()]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "severity"), [("torchvision.transforms", "error"), ("newer", "warning"), ("make(torchvision)", "warning")]
+)
+def test_what_workers_draw_is_known_of_a_module_that_a_function_picks(given, severity, project):
+    loader = "    list(torch.utils.data.DataLoader(images('a'), num_workers=2))\n"
+    text = f"import torch\nimport torchvision\n{MODULE_PICKED.format(given=given)}\n{GUARD}{loader}"
+    (finding,) = [one for one in lint(project(main_DOT_py=text)) if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
 @pytest.mark.parametrize("imports", ["from nets import *", "from nets import Net", "from nets import Wider as Net", ""])
 def test_a_loader_made_before_a_constructor_seeds_torch_gets_no_generator_of_torchs_seed(imports, project):
     net = "class Net:\n    def __init__(self):\n        self.create()\n\n    def create(self):\n        "

@@ -301,6 +301,11 @@ class Loading:
         found = self.facts.functions.get(unit.index, ())
         return next((node for node in found if node.name.value == name), None)
 
+    def text_of(self, name: str) -> str:
+        """The text of the top-level function `name`; empty where there is none."""
+        unit = self._definitions.get((-1, name))
+        return self.texts[unit.index] if unit is not None else ""
+
     @functools.cached_property
     def _definitions(self) -> dict[tuple[int, str], Unit]:
         """The first definition of each function and method at top level, by the class it stands in and its name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -26,6 +27,8 @@ _NAMES = 8
 _VALUES = 32
 _CHAINED = 3
 _ASSIGNED = lazy(r"\s*(?::[^=\n]*)?=(?!=)")
+# A module that a function imports and gives back.
+_GIVES = lazy(r"\n[ \t]+import[ \t]+([\w.]+)[ \t]*(?:#[^\n]*)?\n\s*return[ \t]+\1[ \t]*(?=[#\n])")
 
 
 class Resolver:
@@ -236,9 +239,23 @@ class Resolver:
                     found.extend(self._resolve(node.args[0].value, scope, order, depth - 1))
             elif function == "builtins.type" and len(node.args) == 1:
                 found.extend(self._own_class(node.args[0].value, scope))
+            elif modules := self._modules_given(function):
+                found.extend(modules)
             elif function.count("()") < _CHAINED:
                 found.append(self._result(function))
         return found
+
+    def _modules_given(self, function: str) -> list[str]:
+        """The modules that the function of the file imports, of which it gives one: `return torchvision.transforms`."""
+        if not self._gives_modules or not function.startswith("@.") or function.count(".") > 1:
+            return []
+        text = self.loading.text_of(function[2:])
+        given = _GIVES.findall(text)
+        return [self.library.canonical(name) for name in given] if len(given) == text.count("return ") else []
+
+    @functools.cached_property
+    def _gives_modules(self) -> bool:
+        return _GIVES.search(self.facts.text) is not None
 
     def _result(self, function: str) -> str:
         """The name of what a call of `function` gives: a method that moves a module gives the module."""

@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.prefilter.skeleton import imported
+from torchdet_lint.prefilter.skeleton import dotted_name, imported
 from torchdet_lint.prefilter.syntax import statements, walk
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class File:
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.values: dict[str, list[ast.expr]] = {}
         self.set_outside: set[str] = set()
+        made: list[tuple[str, str]] = []
         for node in every_statement(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for name, origin in imported(node):
@@ -36,14 +37,20 @@ class File:
                         self.stars.append(origin)
                     else:
                         self.imports[name] = origin
-            for target, _ in assigned(node):
+            for target, value in assigned(node):
                 if isinstance(target, ast.Attribute) and not _is_own(target):
                     self.set_outside.add(target.attr)
+                elif isinstance(target, ast.Name) and isinstance(value, ast.Call) and isinstance(value.func, ast.Name):
+                    made.append((target.id, value.func.id))
         for statement in statements(tree.body):
             if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.definitions[statement.name] = statement
             for name, value in bindings(statement):
                 self.values.setdefault(name, []).append(value)
+        for name, maker in made:
+            definition = self.definitions.get(maker)
+            if isinstance(definition, ast.FunctionDef) and (module := module_given(definition)):
+                self.imports.setdefault(name, module)
 
     def lacks(self, name: str) -> bool:
         """Whether nothing in the file binds `name`, wherever: to read it raises."""
@@ -68,6 +75,14 @@ class File:
                 case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                     found.add(name)
         return frozenset(found)
+
+
+def module_given(function: ast.FunctionDef) -> str:
+    """The first of the modules that `function` imports and gives; empty where it may give anything else."""
+    nodes = list(every_statement(function))
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    given = [dotted_name(node.value) for node in nodes if isinstance(node, ast.Return) and node.value is not None]
+    return given[0] if modules and given and modules.issuperset(given) else ""
 
 
 def below(name: str, names: frozenset[str]) -> bool:
