@@ -32,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: RANK.get(item.path.stem, len(RANK)))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nowhere(tmp_path_factory):
+    """An empty working folder: where a text is linted, the files around it are searched for what uses it."""
+    os.chdir(tmp_path_factory.mktemp("nowhere"))
+
+
 @pytest.fixture(scope="module", autouse=True)
 def settled():
     """What the modules before have left is no more looked at for garbage: in a fork each look copies all of it."""

@@ -25,14 +25,13 @@ def report(tmp_path_factory):
     environment = {**os.environ, "COVERAGE_FILE": str(folder / "data"), "PYTHONPATH": str(ROOT)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     run = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "--branch", f"--include={CHECKS}/*"]
-    done = subprocess.run(
-        [*run, "tests/rulebook.py"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    rulebook = str(Path(__file__).with_name("rulebook.py"))
+    done = subprocess.run([*run, rulebook], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     to_json = [sys.executable, "-m", "coverage", "json", f"--rcfile={settings}", "-o", str(folder / "report.json")]
-    subprocess.run(to_json, cwd=ROOT, env=environment, capture_output=True, check=True)
+    subprocess.run(to_json, cwd=folder, env=environment, capture_output=True, check=True)
     files = json.loads((folder / "report.json").read_text())["files"]
-    return {str((ROOT / name).relative_to(CHECKS)): entry for name, entry in files.items()}
+    return {str(Path(name).relative_to(CHECKS)): entry for name, entry in files.items()}
 
 
 @pytest.mark.parametrize("name", sorted(str(path.relative_to(CHECKS)) for path in CHECKS.rglob("*.py")))
