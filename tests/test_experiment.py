@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 torch = pytest.importorskip("torch")
-# Imports what a program that sets the mode would have to import in each process.
-torch.use_deterministic_algorithms(False)
 
 IMPORTS = """\
 import argparse
@@ -1389,6 +1387,12 @@ shown(draws=draws, run=draws)
         ("TDL107",),
     ),
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiler() -> None:
+    """Imports what a program that sets the mode would have to import in each process."""
+    torch.use_deterministic_algorithms(False)
 
 
 def run(path: Path, *arguments: str, remedies: Sequence[str] = ()) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import hypothesmith
 import pytest
 from fuzzing.making import Maker
 from fuzzing.oracles import Input, judge
@@ -35,7 +34,13 @@ def holds(files: dict[str, bytes]) -> None:
     assert failure is None, failure.story
 
 
-@given(hypothesmith.from_grammar(auto_target=False))
+def grammatical() -> st.SearchStrategy[str]:
+    import hypothesmith  # which takes seconds, and its grammar too
+
+    return hypothesmith.from_grammar(auto_target=False)
+
+
+@given(st.deferred(grammatical))
 def test_any_grammatical_program(text: str) -> None:
     holds({"fuzz.py": b"import torch\n" + text.encode("utf-8", "surrogatepass")})
 

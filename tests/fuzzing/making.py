@@ -10,7 +10,6 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import hypothesmith
 import rulebook
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -90,6 +89,8 @@ class Maker:
         return rng.choice(self._grammatical)
 
     def _batch(self, number: int) -> list[str]:
+        import hypothesmith  # which takes seconds
+
         made: list[str] = []
         strategy = (hypothesmith.from_node if number % 2 else hypothesmith.from_grammar)(auto_target=False)
 
