@@ -43,17 +43,27 @@ def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]
     )
 
 
-def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) -> tuple[bytes, repair.Repaired]:
-    """The example's own file after `--fix --unsafe-fixes`."""
+def looked_at(case: rulebook.Case, text: bytes, select: tuple[str, ...]) -> tuple[run.Gathered, dict[str, bytes]]:
+    """The files of the example, and what is found in each, with `text` for its own one."""
     example = case.example
     texts = {example.filename: text, **{path: content.encode() for path, content in example.files.items()}}
     ready = linter(select, example.torch_version, example.devices)
     ready.stand_in(texts)
     code = {path: data for path, data in sorted(texts.items()) if not path.endswith(".yaml")}
-    gathered = run.Gathered(ready, {path: ready.record(path, data) for path, data in code.items()}, [], {})
+    return run.Gathered(ready, {path: ready.record(path, data) for path, data in code.items()}, [], {}), texts
+
+
+def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) -> tuple[bytes, repair.Repaired]:
+    """The example's own file after `--fix --unsafe-fixes`."""
+    return mended_from(case, *looked_at(case, text, select))
+
+
+def mended_from(case: rulebook.Case, gathered: run.Gathered, texts: dict[str, bytes]) -> tuple[bytes, repair.Repaired]:
+    """The same, where the files were looked at already."""
     repaired = repair.mend(gathered, texts)
     assert repaired.result.errors == ()
-    return repaired.texts.get(example.filename, text), repaired
+    name = case.example.filename
+    return repaired.texts.get(name, texts[name]), repaired
 
 
 def alone(case: rulebook.Case) -> tuple[str, ...]:
@@ -73,12 +83,9 @@ def test_fixed_is_what_the_rule_file_shows(case):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)
 def test_fixes_come_to_an_end_and_bring_nothing_new(case):
-    text = plain(case.example.code)
-    ready = linter(EVERY, case.example.torch_version, case.example.devices)
-    files = {path: content.encode() for path, content in case.example.files.items()}
-    ready.stand_in({case.example.filename: text, **files})
-    before = Counter(finding.code for finding in ready.record(case.example.filename, text).findings)
-    fixed, repaired = mended(case, text)
+    gathered, texts = looked_at(case, plain(case.example.code), EVERY)
+    before = Counter(finding.code for finding in gathered.records[case.example.filename].findings)
+    fixed, repaired = mended_from(case, gathered, texts)
     left = [finding for finding in repaired.result.findings if finding.filename == case.example.filename]
     assert not [finding for finding in left if finding.fix is not None]
     assert Counter(finding.code for finding in left if finding.code in before) <= before
