@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.effects import Choices, Effects, Kept, Node, Settings, Step, combine, handed
 from torchdet_lint.program.files import ProjectFiles
 from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
-from torchdet_lint.program.knowledge import Tables
+from torchdet_lint.program.knowledge import tables_of
 from torchdet_lint.program.lookup import Lookup
 from torchdet_lint.program.object_settings import ObjectSettings
 from torchdet_lint.program.transfer.narrowing import Narrowing
@@ -67,7 +67,7 @@ class Project:
         files that are not on disk; `outlines`, and `modules` of what files do at top level, are those known
         already; so is what `places` has listed."""
         self.library = library
-        self.facts = Tables(library, seed_functions)
+        self.facts = tables_of(library, tuple(seed_functions))
         self.files = ProjectFiles(library, root, read, outlines or {}, modules or {}, places or ModuleMap(root, given))
         self.lookup = Lookup(self.files, self.facts)
         self.narrowing = Narrowing(self.lookup, Wanted(self.lookup))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Literal
 
@@ -67,6 +68,12 @@ class Words:
         self.initialiser = re.compile(hints.initialiser)
         self.maker = re.compile(hints.maker)
         self.writing = re.compile(hints.writing)
+
+
+@functools.lru_cache(maxsize=4)
+def tables_of(library: Library, seed_functions: tuple[str, ...]) -> Tables:
+    """The tables of a library and the user's own seeding functions, made once."""
+    return Tables(library, seed_functions)
 
 
 class Tables:
