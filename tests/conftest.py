@@ -20,10 +20,11 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # By CPU time. With a file for each worker, whoever is done first takes the next one: the long ones must not come last.
-LONGEST = """test_probe test_verify test_reliability test_planted test_processes test_shapes test_deterministic
-    test_leftovers test_fix_examples test_precommit test_verify_planted test_experiment test_coverage test_reach
-    test_lsp test_engine test_fuzz test_hostile test_strict test_pytest_plugin test_environment test_repair
-    test_resume test_writing test_ranks test_cache_walk test_forecast test_compare test_cache test_mentions""".split()
+LONGEST = """test_verify test_probe test_fix_examples test_reliability test_leftovers test_experiment test_shapes
+    test_deterministic test_planted test_processes test_coverage test_reach test_mentions test_rules test_fuzz
+    test_spelling test_precommit test_lsp test_hostile test_verify_planted test_environment test_strict
+    test_pytest_plugin test_writing test_picked test_packaging test_tree test_forecast test_program test_two_readers
+    test_house test_ranks test_auditing test_cache_walk test_engine test_resume""".split()
 RANK = {name: rank for rank, name in enumerate(LONGEST)}
 
 
