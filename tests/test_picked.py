@@ -1868,7 +1868,7 @@ def test_a_text_that_is_evaluated_picks_what_its_gap_leaves_open(project, made, 
     (folder / "models" / "net.py").write_text(net)
     (folder / "models" / "__init__.py").write_text("from models.net import get_net as build\n")
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
-    assert (f"; calls that are nondeterministic without it: {count} × Conv2d" in finding.message) == bool(count)
+    assert (f"; ops in reach that are nondeterministic without it: {count} × Conv2d" in finding.message) == bool(count)
     assert finding.severity == ("error" if count else "warning")
 
 

@@ -42,8 +42,8 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
     details["trains"] = "trains" if entry.has("on_cuda") else "may train"
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
-    stories = [Story(ref, f"`{ref.shown}` raises in that mode") for ref in raising]
-    stories += [Story(ref, f"`{ref.shown}` is deterministic only in that mode") for ref in places]
+    stories = [Story(ref, f"`{ref.shown}` may raise in that mode") for ref in raising]
+    stories += [Story(ref, f"`{ref.shown}` is nondeterministic without that mode") for ref in places]
     varies = bool(places or failing) or any(ops.varies for ops in reported)
     elsewhere = any(ops.told and not ops.raising for ops in reported)
     yield Fault(
@@ -57,13 +57,13 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
 
 
 def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
-    """What the message says of the ops that raise in deterministic mode: the first few, with their lines."""
+    """What the message says of the ops that may raise in deterministic mode: the first few, with their lines."""
     if not ops:
         return ""
     named = [f"`{ref.shown}`{entry.place(ref, here)}" for ref in ops[:_NAMED]]
     named += [f"{len(ops) - _NAMED} more"] if len(ops) > _NAMED else []
     listed = " and ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
-    return f"; {listed} {'raises' if len(ops) == 1 else 'raise'} in that mode"
+    return f"; {listed} may raise in that mode"
 
 
 def _everywhere(entry: Entry) -> tuple[list[Ref], list[Ref]]:
