@@ -228,7 +228,9 @@ class Parameters:
             if found.what != "unknown":
                 return self._differentiable(found, node.name.value, home) if found.is_tensor else found
         if isinstance(node.star, str) and node.star:
-            return OTHER
+            # What a layer is given is not known; what other functions are given so is hardly ever a tensor.
+            open_ = node.star == "*" and class_ is not None and self.gradients.is_layer(class_)
+            return AbstractValue(what="other", gradient="no", each=UNKNOWN) if open_ else OTHER
         default = node.default
         if default is not None and not (isinstance(default, cst.Name) and default.value == "None"):
             if isinstance(default, (cst.Integer, cst.Float, cst.SimpleString, cst.Tuple, cst.List, cst.Dict)):

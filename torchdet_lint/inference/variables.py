@@ -115,15 +115,15 @@ class Variables:
             kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
             found = replace(found, whole=kept)
         if here and home.kind == "function":
-            if found.is_tensor and found.gradient == "no" and found.dtype == "floating":
+            if found == UNKNOWN or (found.is_tensor and found.gradient == "no" and found.dtype == "floating"):
                 start = min((binding.order for binding in bindings), default=order)
                 found = self._as_written(found, node, range(start, order), home)
             return self._as_used(found, node.value, home)
         return self._named(found, node.value, home)
 
     def _as_written(self, found: AbstractValue, name: cst.Name, between: range, home: Scope) -> AbstractValue:
-        """A tensor without a gradient, with what is written into it on the way, or in an earlier round of a loop, which
-        may bring one, or ask for one."""
+        """A tensor without a gradient, or what is not known, with what is written into it on the way, or in an earlier
+        round of a loop, which may bring one, or ask for one."""
         writes = self._writes(home).get(name.value, ())
         untracked = self.parameters.gradients.untracked
         order_of = self.module.order_of
