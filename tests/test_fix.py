@@ -32,6 +32,10 @@ def worker(call):
     return NeedHelper("seed_worker"), SetArgument(call.node, "worker_init_fn", "{seed_worker}")
 
 
+def torch_seed(call):
+    return (NeedHelper("seeds", ("torch",)),)
+
+
 def seeds(call):
     return (NeedHelper("seeds", ALL),)
 
@@ -582,6 +586,15 @@ def test_seeds_in_a_main_guard_of_one_line(library):
         "'__main__':\n    random.seed(0)\n    np.random.seed(0)\n    torch.manual_seed(0)\n    main()\n"
         in fixing.fixed(text, library, "main", seeds)
     )
+
+
+def test_seeds_in_a_main_guard_stand_below_the_import_that_they_need(library):
+    text = "if __name__ == '__main__':\n    names = dir()\n\n    import torch\n    import json\n\n    f()\n"
+    fixed = fixing.fixed(text, library, "f", torch_seed)
+    assert fixed.endswith("    import torch\n    import json\n\n    torch.manual_seed(0)\n    f()\n")
+    text = "if __name__ == '__main__':\n    f()\n    import torch\n"
+    _, (planned,) = fixing.fixes(text, library, "f", torch_seed)
+    assert planned.withheld == "the file imports torch on some condition only"
 
 
 def test_seeds_stand_after_the_imports_where_the_draw_is_outside_the_guard(library):

@@ -338,12 +338,15 @@ def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]
     assert isinstance(guard.node, cst.If)
     body = guard.node.body.body
     modules = {module for module, _ in statements if module and module not in draft.helpers}
-    here = {module for module in modules if any(_imports(one, module) for one in body)}
+    rows = {module: row for module in modules if (row := _row_of_import(draft, body, module)) is not None}
+    here = {module for module, row in rows.items() if row < draft.row}
     lazily = sorted(module for module in modules - here if _is_imported_lazily(draft, module, guard))
     draft.helpers.update({module: module for module in (*here, *lazily)})
     content = _written(draft, statements, guard.first)
     imports = CUBLAS not in statements or bool(here)
-    first = next((one for one in body if not _stays_above(draft, one, imports=imports)), body[0])
+    last = max((rows[module] for module in here), default=0)
+    below = [one for one in body if draft.module.span(one)[0].row > last]
+    first = next((one for one in below if not _stays_above(draft, one, imports=imports)), body[0])
     if isinstance(guard.node.body, cst.IndentedBlock):
         draft.file_edits += [draft.editor.before(first, f"import {module}\n") for module in lazily]
         draft.file_edits.append(draft.editor.before(first, content))
@@ -360,6 +363,12 @@ def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]
 def _is_imported_lazily(draft: Draft, module: str, guard: Top) -> bool:
     """Whether only functions of the file import `module`: a program that is started does so below its main guard."""
     return draft.bound(module, draft.node, guard.first) is None and draft.layout.names.only_inside(module)
+
+
+def _row_of_import(draft: Draft, body: Sequence[cst.CSTNode], module: str) -> int | None:
+    """The row of the first `import module` of a block."""
+    rows = (draft.module.span(statement)[0].row for statement in body if _imports(statement, module))
+    return next(rows, None)
 
 
 def _imports(statement: cst.CSTNode, module: str) -> bool:

@@ -121,13 +121,26 @@ def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
                 parts = parts if len(parts) == len(target.elts) else [value] * len(target.elts)
                 yield from zip(target.elts, parts, strict=True)
             else:
-                yield target, value
+                yield target, _display_of(value)
     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        yield statement.target, statement.value
+        yield statement.target, _display_of(statement.value)
     elif isinstance(statement, ast.Expr):
         match statement.value:
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=str() as name), value]):
                 yield once(statement.value, functools.partial(ast.Attribute, owner, name)), value
+
+
+def _display_of(value: ast.expr) -> ast.expr:
+    """`{k: v for …}` for `dict((k, v) for …)`; any other value as it is."""
+    match value:
+        case ast.Call(
+            func=ast.Name(id="dict"),
+            args=[ast.GeneratorExp(elt=ast.Tuple(elts=[key, made])) | ast.ListComp(elt=ast.Tuple(elts=[key, made]))],
+            keywords=[],
+        ):
+            generators = value.args[0].generators  # type: ignore[attr-defined]
+            return once(value, lambda: ast.copy_location(ast.DictComp(key, made, generators), value))
+    return value
 
 
 def once(target: ast.expr, make: Callable[[], ast.expr]) -> ast.expr:
