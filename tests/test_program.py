@@ -1270,6 +1270,43 @@ def test_one_seed_for_several_processes_that_draw_different_numbers_is_unsafe(pr
 
 
 @pytest.mark.parametrize(
+    ("strategy", "safe"),
+    [
+        ('"ddp"', "unsafe"),
+        ("DDPStrategy(static_graph=True)", "unsafe"),
+        ('"auto"', "safe"),
+        ('"single_device"', "safe"),
+    ],
+)
+def test_one_seed_for_all_ranks_of_a_trainer_is_unsafe(project, strategy, safe):
+    trainer = f"pl.Trainer(strategy={strategy}, deterministic=True)"
+    text = (
+        f"import pytorch_lightning as pl\nimport torch\nfrom pytorch_lightning.strategies import DDPStrategy\n\n{GUARD}"
+    )
+    folder = project(main_DOT_py=text + f"    {trainer}.fit(torch.nn.Linear(2, 2))\n")
+    (finding,) = [one for one in lint(folder) if one.code == "TDL101"]
+    assert finding.fix.applicability == safe
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("cfg.seed = cfg.get('seed', 5)", "unsafe"),
+        ("print(cfg.data_seed)", "unsafe"),
+        ("cfg.steps = 5", "safe"),
+        ("model.seed = 5", "safe"),
+    ],
+)
+def test_a_number_is_no_safe_seed_where_another_file_names_one(project, line, safe):
+    folder = project(
+        args_DOT_py=f"def parsed(cfg, model=None):\n    {line}\n    return cfg\n",
+        main_DOT_py=f"import torch\nfrom args import parsed\n\n{GUARD}    parsed({{}})\n    print(torch.rand(2))\n",
+    )
+    (finding,) = lint(folder)
+    assert finding.fix.applicability == safe
+
+
+@pytest.mark.parametrize(
     ("call", "found"),
     [
         ("setup(0)", []),

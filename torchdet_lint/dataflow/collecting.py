@@ -21,6 +21,7 @@ from torchdet_lint.dataflow.loops import (
     stops_at_number,
     sum_of_floats,
     takes_in,
+    writes_on,
 )
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, LETS_GO, Trace, Use
@@ -142,8 +143,17 @@ class Collecting(Trace):
             if bare(owner) == "self":
                 yield from self.filled_by(node, word)
             callee = self.edges.callee(node, self.module.resolve(method))
-            if callee is not None and callee.function is not None and gives_numbers(callee.function):
+            if callee is None or callee.function is None:
+                return
+            if gives_numbers(callee.function):
                 yield Use(node, "numbered")
+            elif self._is_kept_open(owner, bound) and writes_on(callee.function, self.words["written"]):
+                yield Use(node, "written")
+
+    @staticmethod
+    def _is_kept_open(owner: cst.BaseExpression, bound: set[str]) -> bool:
+        """Whether an object is one for all rounds of a loop, which has the names `bound`."""
+        return isinstance(owner, cst.Name) and owner.value not in bound
 
     def _counts_on(self, write: cst.Call, word: str, loop: cst.For | cst.While) -> bool:
         """Whether `write` writes a number that counts on from round to round of `loop` to a file of the round, or makes

@@ -204,6 +204,15 @@ def gives_numbers(function: cst.FunctionDef) -> bool:
     )
 
 
+def writes_on(function: cst.FunctionDef, writes: Collection[str]) -> bool:
+    """Whether a method writes to a file that its object keeps open, by a method that is one of `writes`."""
+    calls = (node.func for node in nodes(function.body) if isinstance(node, cst.Call))
+    return any(
+        isinstance(called, cst.Attribute) and called.attr.value in writes and bare(called.value).startswith("self.")
+        for called in calls
+    )
+
+
 def _put_under(node: cst.CSTNode) -> cst.BaseExpression | None:
     """What `table[key] = value` or `table.setdefault(key, value)` puts into the table."""
     if isinstance(node, cst.Assign):

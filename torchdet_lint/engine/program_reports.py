@@ -13,6 +13,7 @@ from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, S
 from torchdet_lint.module.cells import legible
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.prefilter.skeleton import parsed
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from torchdet_lint.source.suppress import Rows
 
 _PLACES = 40
+# An option that is a seed, by the names that parsed options and configurations go by.
+_OPTION = lazy(r"\b(?:args?|cfg|conf(?:ig)?|flags|FLAGS|hparams|opts?|options|params)\.(?:\w+_)?seed\b")
 
 
 class Reporter:
@@ -158,8 +161,13 @@ class Reporter:
         return (
             change.joined
             or change.unlike
+            or (change.beside is None and any(map(self._names_a_seed, change.files)))
             or (values is not None and (values.option is not None or values.names_at_run_time))
         )
+
+    def _names_a_seed(self, path: str) -> bool:
+        """Whether a file names an option that is a seed: the program has one, though nothing is seeded with it yet."""
+        return _OPTION.search(self._text(path)) is not None
 
     def _numbers(self, path: str, library: str) -> frozenset[int]:
         """The numbers that a file gives objects which draw as the global generator of `library` does."""

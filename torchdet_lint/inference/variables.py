@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 # What goes through a loop that takes steps may be optimized, or differentiated again.
 _OWN_GRAPH = lazy(r"\brequires_grad|\bretain_graph\b|\bParameter[ \t]*\(|\boptim\.\w+[ \t]*\(\s*\[")
+_RESAMPLES = ("input", "size", "scale_factor", "mode")
 _MASK = AbstractValue(what="tensor", dtype="bool", gradient="no")
 
 
@@ -300,6 +301,8 @@ class Variables:
                     found.setdefault(receiver.value, TENSOR)
                 if (mask := _condition(call)) is not None:
                     found[mask] = _MASK
+                if (resampled := self._resampled(call)) is not None:
+                    found.setdefault(*resampled)
             for target, value in self.module.assignments_in(home):
                 shaped = shape_of(value)
                 if isinstance(shaped, cst.Name):
@@ -310,6 +313,15 @@ class Variables:
                     found[shaped.value] = AbstractValue(what="tensor" if evident else "unknown", dims=dims)
             self._used[key] = found
         return self._used[key]
+
+    def _resampled(self, call: Call) -> tuple[str, AbstractValue] | None:
+        """The name that a call resamples, and what the mode says of it: `interpolate(x, mode="bilinear")`."""
+        if self.facts.resampling.isdisjoint(name.rpartition(".")[2] for name in call.own):
+            return None
+        given, mode = call.argument("input", _RESAMPLES), call.argument("mode", _RESAMPLES)
+        dims = self.facts.modes.get(str(mode.constant)) if mode is not None else None
+        name = given.node if given is not None else None
+        return (name.value, replace(TENSOR, dims=dims)) if dims and isinstance(name, cst.Name) else None
 
 
 def _asks_for_gradient(target: cst.BaseExpression, value: cst.BaseExpression) -> TypeGuard[cst.Attribute]:

@@ -14,6 +14,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     """What each list is for stands in the file."""
 
     containers: frozenset[str] = frozenset()
+    falls_back: frozenset[str] = frozenset()
     alike: frozenset[str] = frozenset()
     moves: tuple[str, ...] = ()
     movers: str = ""

@@ -366,7 +366,10 @@ class Resolver(Registries):
             data = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "dataset")]
             names = [name for one in data for name in self.resolve(one, scope, depth)]
             yield from (f"{name}.{LOADED}" for name in names if name[0] in "@.$" or "()" in name)
-        given = node.args[:1] if self.words.moves_what.search(function.rpartition(".")[2]) else []
+        last = function.rpartition(".")[2]
+        given = node.args[:1] if self.words.moves_what.search(last) else []
+        if last in self.words.falls_back and len(node.args) == 2 and not node.keywords:
+            given = node.args
         for argument in node.args if function in self.words.containers else given:
             yield from self.resolve(argument, scope, depth)
 
