@@ -184,10 +184,12 @@ class Variables(Collecting):
         found: list[Use] = []
         near: list[tuple[cst.Attribute, list[Use]]] = []
         family = [*self.edges.ancestors(self.module, class_), *self.edges.derived(class_)]
+        gone_through = False
         for module, relative in family:
             other = self.beside(module)
             for attribute in other.reads_in_class(relative, word):
                 if attribute is not target:
+                    gone_through |= isinstance(module.parent(attribute), (cst.For, cst.CompFor))
                     uses = [use._replace(module=use.module or module) for use in other.of(attribute)]
                     found += uses
                     near += [(attribute, uses)] if module is self.module else []
@@ -205,6 +207,9 @@ class Variables(Collecting):
                     found += [use._replace(module=use.module or follower.module) for use in follower.of(attribute)]
         if found:
             yield from found
+        elif target is not None and gone_through:
+            # Who goes through it in sight makes nothing of the order.
+            yield Use(target, "measured")
         elif target is not None:
             open_ = (
                 not self.trail.is_set
