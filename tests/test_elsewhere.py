@@ -287,3 +287,20 @@ def test_packages_lie_where_the_setup_script_says(told, name, found):
     texts = {_at(one): b"" for one in names} | {script: b"import facenet\n"} | setup
     place = ModuleMap(ROOT, texts, texts.get).locate(name, script)
     assert (place.path if place is not None else None) == (_at(found) if found else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("project.nets.small", "nets/small.py"),
+        ("project.tools", "tools.py"),
+        ("project", None),
+        ("other.tools", None),
+        ("project.missing", None),
+    ],
+)
+def test_a_project_may_be_used_from_the_folder_above_it(name, found):
+    script = _at("nets/train.py")
+    texts = {_at(one): b"" for one in ("tools.py", "nets/small.py", "nets/train.py")}
+    place = ModuleMap(ROOT, texts, texts.get).locate(name, script)
+    assert (place.path if place is not None else None) == (_at(found) if found else None)

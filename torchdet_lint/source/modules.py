@@ -313,7 +313,13 @@ class ModuleMap:
                 best = found
             if len(best.rest) < 2:
                 break
-        return best if best is not None else self._mapped(parts)
+        return best or self._mapped(parts) or self._by_own_name(parts)
+
+    def _by_own_name(self, parts: tuple[str, ...]) -> Place | None:
+        """What a name means that begins with that of the root, in a project that is used from the folder above it."""
+        if len(parts) < 2 or parts[0] != os.path.basename(self.root) or parts[0] in _LIBRARIES:
+            return None
+        return self._descend(self.root, parts[1:], top=True)
 
     def _mapped(self, parts: tuple[str, ...]) -> Place | None:
         """What an absolute name means by the folders that `setup.py` gives packages: `""` is where all of them lie."""
