@@ -478,6 +478,17 @@ def test_a_task_is_compared_with_its_twin(tmp_path, read, made, source):
     assert explain(cause).sentence.startswith("tasks race: two" if source == "race" else "it read equal values")
 
 
+def test_tasks_that_went_on_in_another_order_are_named_where_the_main_thread_reads_what_they_left(tmp_path):
+    work = [(task, op(line), line, (10 * line + n,)) for n, task in enumerate(("one", "two")) for line in (1, 2)]
+    a = make_tasks(tmp_path / "a.tdtrace", [*work, ("", op(9), 9, (99,))])
+    b = make_tasks(tmp_path / "b.tdtrace", [*work[2:], *work[:2], ("", op(9), 8, (98,))])
+    (cause,) = compare(a, b).causes
+    assert (cause.site, cause.source, cause.evidence.overtaking) == (op(9), "race", ("one", "two"))
+    why = explain(cause)
+    assert (why.rule, why.also) == ("TDL306", ())
+    assert why.sentence == f"tasks ran in another order: one came first in run A, two in run B ({op(1).place})"
+
+
 def test_workers_that_read_ahead_by_another_amount_are_no_difference(tmp_path):
     work = [(op(40 + n), n, (n,)) for n in range(6)]
     a = make(tmp_path / "a.tdtrace", steps(2), aside=[("process", work)])

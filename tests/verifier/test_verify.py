@@ -205,6 +205,80 @@ def test_what_an_environment_makes_of_an_action_that_numpy_was_handed_is_no_caus
     assert "1 TDL101 unseeded-torch   program.py:4" in out
 
 
+TASKS = """
+import asyncio
+import os
+import random
+import torch
+
+torch.manual_seed(0)
+order, w = [], torch.randn(4)
+
+async def fetch(n):
+    await asyncio.sleep({delay})
+    order.append(w * n)
+
+async def everything():
+    await asyncio.gather(*(fetch(n) for n in range(6)))
+
+asyncio.run(everything())
+print(torch.stack(order).mul(torch.arange(6.0)[:, None]).sum().item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("delay", "rule", "read"),
+    [
+        ("random.random() / 5", "TDL103", "Python's global generator"),
+        ("os.urandom(1)[0] / 2000", "TDL306", "the operating system"),
+    ],
+)
+def test_tasks_that_end_in_another_order_are_no_threads_that_race(tmp_path, delay, rule, read):
+    script = write(tmp_path, TASKS.replace("{delay}", delay))
+    report = verify.verify_program(Program("script", str(script)), lint=False)
+    (cause,) = report.causes
+    assert (cause.rule, cause.op, cause.line) == (rule, "aten.stack", 18)
+    assert "TDL307" not in cause.also
+    assert "came first in run A" in cause.message
+    assert cause.message.endswith(f"(program.py:12); that may hang on {read} (program.py:11)")
+
+
+def test_a_generator_without_a_seed_is_one_cause_wherever_its_numbers_come_in(tmp_path):
+    source = """
+    import numpy as np, torch
+    torch.manual_seed(0)
+    generator = np.random.default_rng()
+    state = torch.from_numpy(generator.random(4))
+    x = torch.tensor(generator.random(4)) + state
+    print(x.sum().item())
+    """
+    script = write(tmp_path, textwrap.dedent(source))
+    report = verify.verify_program(Program("script", str(script)), lint=False)
+    (cause,) = report.causes
+    assert (cause.rule, cause.line, cause.places) == ("TDL104", 5, ("program.py:6",))
+    assert cause.message.endswith("NumPy made a generator without a seed at program.py:4")
+
+
+def test_a_seed_that_comes_after_the_draws_of_a_process_is_a_late_one(tmp_path):
+    source = """
+    import torch
+    import torch.multiprocessing as mp
+
+    def work(rank):
+        model = torch.nn.Linear(3, 3)
+        torch.manual_seed(rank)
+        print(model(torch.rand(2, 3)).sum().item())
+
+    if __name__ == "__main__":
+        mp.spawn(work, nprocs=1)
+    """
+    script = write(tmp_path, textwrap.dedent(source))
+    report = verify.verify_program(Program("script", str(script)), lint=False)
+    (cause,) = report.causes
+    assert (cause.rule, cause.line, cause.also[:1]) == ("TDL106", 6, ("TDL108",))
+    assert cause.message == "drawn before the program seeded torch at program.py:7"
+
+
 def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
     status, out, _ = run("verify", write(tmp_path, "print(1)"), capsys=capsys)
     assert status == 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _WINDOWS = (64, 1024, 16384, 131072)
 _MOST_SITES = 400
+GENERATORS = ("python", "numpy", "torch")
 _READS = frozenset({"aten._local_scalar_dense", trace.HANDED})
 """What hands values of a tensor to Python or NumPy."""
 
@@ -357,8 +358,12 @@ class Aligner:
         return "order" if all(not here.balance for here in self.at.values()) else ""
 
     def _seen_later(self, here: _AtSite, item: Divergence) -> Evidence:
+        later = item.evidence.unseeded and self.seeded
         return msgspec.structs.replace(
-            item.evidence, seeded_later=item.evidence.unseeded and self.seeded, permuted=not here.balance
+            item.evidence,
+            seeded_later=later,
+            seeded_at=self.timeline.seeded if later else "",
+            permuted=not here.balance,
         )
 
 
@@ -368,7 +373,7 @@ def _states(one: Record, two: Record, before: tuple[int, ...], *, taken: bool = 
     """
     states = {}
     if one.outside is not None and two.outside is not None:
-        rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
+        rows = zip(GENERATORS, one.outside[1:], two.outside[1:], before, strict=True)
         for name, x, y, last in rows:
             differs = "idle" if x == last else "taken" if taken and name != "torch" else "differs"
             states[name] = "unused" if not x and not y else "equal" if x == y else differs

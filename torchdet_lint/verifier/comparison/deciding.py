@@ -65,10 +65,24 @@ def deciding(root: Path, file: str, after: int, ways: tuple[int, int], entropy: 
     if not found:
         return None
     nodes = _hanging_on(tree, home, [part for one in found for part in _heads(one)])
+    return _told_of(tree, file, found, nodes, entropy)
+
+
+def inside(root: Path, file: str, line: int, entropy: Mapping[str, str]) -> Deciding | None:
+    """What the function that a line is in may hang on, without conditions; None where a line is in none."""
+    tree = parsed(root / file)
+    home = _function(tree, line) if tree is not None else None
+    if tree is None or not isinstance(home, FUNCTIONS):
+        return None
+    return _told_of(tree, file, [], _hanging_on(tree, home, [home]), entropy)
+
+
+def _told_of(
+    tree: ast.Module, file: str, found: list[ast.stmt], nodes: list[_Part], entropy: Mapping[str, str]
+) -> Deciding:
     behind = frozenset(itertools.chain(*(range(n.lineno, (n.end_lineno or n.lineno) + 1) for n in nodes)))
-    return Deciding(
-        file, tuple(sorted({one.lineno for one in found})), behind, tuple(sorted({*_reads(tree, nodes, entropy)}))
-    )
+    conditions = tuple(sorted({one.lineno for one in found}))
+    return Deciding(file, conditions, behind, tuple(sorted({*_reads(tree, nodes, entropy)})))
 
 
 def _home(tree: ast.Module, after: int, ways: tuple[int, int]) -> tuple[_Home | None, int, list[int]]:

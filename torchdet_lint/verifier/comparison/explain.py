@@ -34,8 +34,9 @@ _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL1
 _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
 OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TDL103", "TDL105", "TDL107", "TDL106")
 """Rules about what varies in Python and NumPy, the likeliest first."""
-_GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
-_WHOSE = {"numpy": "NumPy's", "python": "Python's"}
+GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
+"""The rules about global generators."""
+WHOSE = {"numpy": "NumPy's", "python": "Python's"}
 _OF_THE_SEED = ("TDL101", "TDL102", "TDL103", "TDL105", "TDL106")
 """Rules about what the global generators of torch, NumPy and `random` start from."""
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
@@ -140,12 +141,15 @@ def _random(item: Divergence) -> Explanation:
             "the generator passed to this draw was seeded differently in each run", "TDL105", ("TDL104", "TDL601")
         )
     place = _PLACES.get(phase, ())
-    if evidence.unseeded and _in_a_process_of_its_own(item):
+    alone = _in_a_process_of_its_own(item)
+    if evidence.unseeded and evidence.seeded_later:
+        at = f" at {evidence.seeded_at}" if evidence.seeded_at else ""
+        others = ("TDL108", "TDL101") if alone else ("TDL101",)
+        return Explanation(f"drawn before the program seeded torch{at}", "TDL106", (*others, *place))
+    if evidence.unseeded and alone:
         words = "drawn in a process that the program starts, and where nothing seeds torch"
         return Explanation(words, "TDL108", ("TDL101", *place))
     if evidence.unseeded:
-        if evidence.seeded_later:
-            return Explanation("drawn before the program seeded torch", "TDL106", ("TDL101", *place))
         return Explanation("drawn from torch's global generator, which nothing has seeded", "TDL101", place)
     if evidence.seeds_equal is False:
         return Explanation("torch was seeded with another number in each run", "TDL105", ("TDL601", *place))
@@ -163,7 +167,9 @@ def _outside(item: Divergence) -> Explanation:
     arrival = item.evidence.arrival.rpartition(":")[0]
     if item.evidence.shared and item.site.op != BATCH and (not arrival or arrival.endswith(_STARTS)):
         words = "what it read lies in memory that processes share, and another one had written other values there"
-        return Explanation(words, "TDL307" if item.stream.startswith("process ") else "", ("TDL307", *_DATA_ORDER[:4]))
+        if item.stream.startswith("process "):
+            return Explanation(words, "TDL307")
+        return Explanation(words, "", ("TDL307", *_DATA_ORDER[:4]))
     if (item.site.op == BATCH or item.evidence.arrival) and _agree(states):
         return Explanation(
             "a batch from the loader's workers differed though the generators of this process agree: what the workers "
@@ -194,14 +200,14 @@ def _outside(item: Divergence) -> Explanation:
         return Explanation(words, "TDL103", ("TDL105",))
     if item.stream.startswith("process ") and item.site.phase == "optimizer":
         return Explanation(_SHARED, "TDL307")
-    earlier = [name for name in idle if name in _GENERATORS]
+    earlier = [name for name in idle if name in GENERATORS]
     if earlier:
-        whose = " and ".join(_WHOSE[name] for name in earlier)
+        whose = " and ".join(WHOSE[name] for name in earlier)
         words = f"data came in from Python or NumPy; {whose} global generator differed, and {_drawn(states, earlier)}"
         return Explanation(
             words,
             "",
-            (*(_GENERATORS[name] for name in earlier), *_DATA_ORDER, "TDL501"),
+            (*(GENERATORS[name] for name in earlier), *_DATA_ORDER, "TDL501"),
         )
     return Explanation(
         "data came in from Python or NumPy while the global generators agreed: the order of files, a set or completed "
@@ -240,14 +246,14 @@ def _number(item: Divergence) -> Explanation:
 def _possible(item: Divergence, codes: tuple[str, ...]) -> tuple[str, ...]:
     """Of some rules those that a global generator which did not differ does not rule out."""
     states = item.evidence.generators
-    out = {code for name, code in _GENERATORS.items() if states.get(name) in ("equal", "unused")}
+    out = {code for name, code in GENERATORS.items() if states.get(name) in ("equal", "unused")}
     return tuple(code for code in codes if code not in out)
 
 
 def _idle(item: Divergence) -> str:
     """The generators that differ, of which data came in before."""
-    names = [name for name in _GENERATORS if item.evidence.generators.get(name) == "idle"]
-    whose = " and ".join(_WHOSE[name] for name in names)
+    names = [name for name in GENERATORS if item.evidence.generators.get(name) == "idle"]
+    whose = " and ".join(WHOSE[name] for name in names)
     return f"; {whose} global generator differs too, and was last drawn from before that" if names else ""
 
 
@@ -266,7 +272,7 @@ def _order(item: Divergence) -> Explanation:
     if item.evidence.permuted:
         return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
     if _in_an_optimizer_of_a_process(item):
-        return Explanation(_SHARED, "TDL307", ("TDL305", "TDL306", "TDL304"))
+        return Explanation(_SHARED, "TDL307")
     others = _possible(item, ("TDL305", "TDL306", "TDL304", "TDL601", "TDL103", "TDL102"))
     return _by_generator(item, words) or Explanation(words + _idle(item), "", others)
 
@@ -277,6 +283,10 @@ def _in_an_optimizer_of_a_process(item: Divergence) -> bool:
 
 
 def _race(item: Divergence) -> Explanation:
+    one, two = item.evidence.overtaking
+    if one:
+        words = f"tasks ran in another order: {one} came first in run A, {two} in run B ({item.evidence.arrival})"
+        return Explanation(words, "TDL306")
     if item.task:
         words = f"tasks race: {item.task} read what another task had written, and asyncio ran them in another order"
         return Explanation(words, "TDL306", ("TDL307",))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.verifier.comparison.align import Aligner
+from torchdet_lint.verifier.comparison.align import GENERATORS, Aligner
+from torchdet_lint.verifier.comparison.outcome import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +51,32 @@ def compare_tasks(
     found = []
     for name in sorted(differ, key=lambda name: spans[0][name])[:_MOST_TASKS]:
         found += _of_task(a, b, name, (spans[0][name], spans[1][name]), times[0], identities)
-    return with_races(sorted(found, key=lambda item: item.index))
+    told = with_races(sorted(found, key=lambda item: item.index))
+    evidence = _overtaking(a, times)
+    evidence = evidence and msgspec.structs.replace(evidence, generators=_states_at_the_end(a, b))
+    return [
+        msgspec.structs.replace(item, evidence=evidence)
+        if item.source == "race" and not item.task and evidence is not None
+        else item
+        for item in told
+    ]
+
+
+def _overtaking(a: Trace, times: tuple[Timeline, Timeline]) -> Evidence | None:
+    """Where the runs first went through their tasks in another order, and which came first in each."""
+    sites = a.sites(a.main)
+    pairs = zip(*(one.tasks for one in times), strict=False)
+    begin, names = next(((one[0], (one[2], two[2])) for one, two in pairs if one[2] != two[2]), (-1, ("", "")))
+    at = next(itertools.islice(a.records(a.main), begin, None), None) if begin >= 0 else None
+    if at is None:
+        return None
+    return Evidence(inputs_equal=False, numbers_equal=True, arrival=sites[at.site].place, overtaking=names)
+
+
+def _states_at_the_end(a: Trace, b: Trace) -> dict[str, str]:
+    """Which global generators the two runs had used, and whether they left them alike."""
+    rows = zip(GENERATORS, a.generators, b.generators, strict=False)
+    return {name: "unused" if not x and not y else "equal" if x == y else "differs" for name, x, y in rows}
 
 
 def _spans(when: Timeline, opened: Trace) -> dict[str, Spans]:

@@ -22,7 +22,9 @@ class Evidence(msgspec.Struct, frozen=True):
     or an order differed. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read, or
     (`received`) where another process of the group was asked for it, or (`unwritten`) where the
     memory was allocated. `permuted`: the place made the same values in another order. `shared`: the data
-    lies in memory that processes share.
+    lies in memory that processes share. `seeded_at` is where torch was seeded after an unseeded draw (`seeded_later`).
+    `overtaking` are the tasks of asyncio that came first in runs A and B where these first went through them in another
+    order, and `arrival` the line there.
     """
 
     inputs_equal: bool
@@ -33,11 +35,13 @@ class Evidence(msgspec.Struct, frozen=True):
     own_generator: bool = False
     unwritten: bool = False
     generators: dict[str, str] = {}
+    seeded_at: str = ""
     arrival: str = ""
     loaded: bool = False
     received: bool = False
     shared: bool = False
     permuted: bool = False
+    overtaking: tuple[str, str] = ("", "")
 
 
 class Divergence(msgspec.Struct, frozen=True):

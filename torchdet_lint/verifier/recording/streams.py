@@ -66,7 +66,7 @@ class Run:
     `begun` NumPy, at least in part. Others than torch may write what is `foreign`: NumPy the `loans`, which it was
     handed. `arrivals` maps that of one that came from another process to the site, of the stream that received it. A
     process that is `called` something is `rank` of a process group. It is `alone` until a thread may run code of the
-    program's beside it. While a CUDA graph is `captured`, ops do not run.
+    program's beside it, and has `seeded` torch itself, or not yet. While a CUDA graph is `captured`, ops do not run.
     """
 
     def __init__(
@@ -98,6 +98,7 @@ class Run:
         self.fork_number = 0
         self.rank, self.called = -1, ""
         self.first_seed = torch.initial_seed()
+        self.seeded = False
         self.starts = (
             starts.get("python", python_digest()),
             starts["numpy"] if "numpy" in starts else quick_numpy_digest(),
@@ -280,7 +281,8 @@ class Stream:
     def close(self) -> None:
         """Write the rest, and the mark of a stream that ended in order."""
         self.flush()
-        self.run.open().json(b"F", self.number, {"records": self.records})
+        states = {"generators": self.run.outside(0)[1][1:]} if self.kind == "main" else {}
+        self.run.open().json(b"F", self.number, {"records": self.records, **states})
 
 
 def _in_own_backward(frame: FrameType | None) -> bool:

@@ -125,6 +125,13 @@ class Trace:
             raise TraceError(f"{self.path}: the trace is empty: no thread of the run recorded anything")
         return self.streams[0]
 
+    @property
+    def generators(self) -> tuple[int, ...]:
+        """Digests of the generators of `random`, NumPy and torch at the end of the main stream, 0 for one that was not
+        used; empty where that is not known.
+        """
+        return tuple(self._footers.get(self.main.number, {}).get("generators", ()))
+
     def sites(self, stream: Stream) -> list[Site]:
         """The sites of a stream, by number."""
         return [Site(*row) for row in self._rows(stream.definitions, _is_site)]
@@ -173,7 +180,9 @@ def _is_stream(value: Any) -> bool:
 
 
 def _is_footer(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("records", -1), int)
+    states = value.get("generators", []) if isinstance(value, dict) else None
+    numbers = isinstance(states, list) and all(isinstance(one, int) for one in states)
+    return numbers and isinstance(value.get("records", -1), int)
 
 
 def _is_site(row: Any) -> bool:

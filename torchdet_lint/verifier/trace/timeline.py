@@ -24,6 +24,8 @@ class Timeline:
         self._expected = _blocks(marks)
         self.tasks = sorted((mark.at, mark.at + mark.number, mark.name) for mark in marks if mark.kind == "task")
         """From where to where a task of asyncio made the records, and which."""
+        self.seeded = next((mark.name for mark in marks if mark.kind == "seed"), "")
+        """Where the process first seeded torch; empty where that is not known."""
         self._losses = [(mark.at, mark.value) for mark in marks if mark.kind == "loss"]
 
     def step(self, index: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -13,11 +13,13 @@ from torchdet_lint.verifier.comparison.deciding import told
 from torchdet_lint.verifier.comparison.picture import Picture
 from torchdet_lint.verifier.trace import BATCH
 from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers
+from torchdet_lint.verifier.verification.origins import with_origin
 from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, Outcome, RunSummary, Spread
 from torchdet_lint.verifier.verification.text import ASIDE, text
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Collection
 
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Parting
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 _VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
 """What a stress pair itself sets."""
 _RACE = "TDL307"
-_OF_GLOBAL_GENERATORS = frozenset({"TDL101", "TDL102", "TDL103"})
+_OF_GENERATORS = frozenset({"TDL101", "TDL102", "TDL103", "TDL104"})
 _NEARLY_ALWAYS = 0.95
 _ELSEWHERE = "it read equal values and wrote different ones, in another environment: no rule speaks of that"
 
@@ -66,9 +68,10 @@ def report_on(
     harmless: bool = False,
     left: Leftovers | None = None,
     valid: Valid | None = None,
+    unseeded: Collection[str] = (),
 ) -> Report:
     """The report on `runs` of `program` that compared as `outcome` says; lines are relative to `root`. The ops are
-    judged by the measurement `valid` too.
+    judged by the measurement `valid` too. `unseeded` are the places at which NumPy made a generator without a seed.
     """
     causes = outcome.causes
     doubtful = _of_doubtful_origin(outcome)
@@ -83,7 +86,8 @@ def report_on(
             if name
         )
         findings = explain.lint((*named, *_entry(program, root)), measured=measured)
-    shown = _causes(outcome, doubtful, findings, root, table, compared=mode == "compare")
+    known = _Known(findings, root, table, unseeded, compared=mode == "compare")
+    shown = _causes(outcome, doubtful, known)
     consequences = len(outcome.divergences) - sum(1 + len(cause.places) for cause in shown)
     remains = left or Leftovers()
     if outcome.identical and remains.certain:
@@ -132,24 +136,20 @@ def _of_doubtful_origin(outcome: Comparison) -> dict[int, Divergence]:
 def _causes(
     outcome: Comparison,
     doubtful: dict[int, Divergence],
-    findings: tuple[explain.Finding, ...],
-    root: Path,
-    table: tuple[Op, ...],
-    *,
-    compared: bool,
+    known: _Known,
 ) -> list[Cause]:
     """The causes in order; of what is of doubtful origin that on which an error of the linter's of its own stands."""
     causes = {
-        number: _cause(item, outcome, findings, root, table, compared=compared)
+        number: _cause(item, outcome, known)
         for number, item in enumerate(outcome.divergences)
         if item.kind != "consequence"
     }
     for number, item in doubtful.items():
-        finding = explain.behind(item, findings, root)
+        finding = explain.behind(item, known.findings, known.root)
         if finding is not None and finding not in [cause.finding for cause in causes.values()]:
             alone = msgspec.structs.replace(item, kind="cause")
-            causes[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
-    return _as_one([(outcome.divergences[number], causes[number]) for number in sorted(causes)], root)
+            causes[number] = _cause(alone, outcome, known._replace(findings=(finding,)))
+    return _as_one([(outcome.divergences[number], causes[number]) for number in sorted(causes)], known.root)
 
 
 def _as_one(told: list[tuple[Divergence, Cause]], root: Path) -> list[Cause]:
@@ -163,13 +163,13 @@ def _as_one(told: list[tuple[Divergence, Cause]], root: Path) -> list[Cause]:
 def _shared_by(item: Divergence, cause: Cause) -> tuple[str, object] | None:
     """What several causes may have in common that makes them one: processes that share a model race for each of its
     tensors, several ops read memory of one line that nothing has written, data of several lines come from what one
-    finding of the linter speaks of, or from one global generator.
+    finding of the linter speaks of, or from one generator.
     """
     if _of_memory(item, cause):
         return "memory", item.evidence.arrival if item.source == "unwritten" else cause.finding
     if cause.finding is not None:
         return ("finding", cause.finding) if cause.finding.code == cause.rule else None
-    return ("generator", cause.rule) if cause.rule in _OF_GLOBAL_GENERATORS else None
+    return ("generator", cause.rule) if cause.rule in _OF_GENERATORS else None
 
 
 def _of_memory(item: Divergence, cause: Cause) -> bool:
@@ -197,7 +197,7 @@ def _place_and_stream(cause: Cause, root: Path) -> str:
 def cause_alone(item: Divergence, outcome: Comparison, root: Path) -> Cause:
     """What is told of a divergence of `outcome` that has proved to be a cause of its own."""
     alone = msgspec.structs.replace(item, kind="cause")
-    return _from_here(_cause(alone, outcome, (), root, (), compared=False), root)
+    return _from_here(_cause(alone, outcome, _Known((), root)), root)
 
 
 def seen_from_here(name: str, root: Path) -> str:
@@ -253,24 +253,31 @@ def _command(mode: str, program: tuple[str, ...]) -> str:
     return f"torchdet-lint verify{' --mode stress' if mode == 'stress' else ''} {shlex.join(program)}"
 
 
-def _cause(
-    item: Divergence,
-    outcome: Comparison,
-    findings: tuple[explain.Finding, ...],
-    root: Path,
-    table: tuple[Op, ...],
-    *,
-    compared: bool,
-) -> Cause:
-    why = explain.explain(item, outcome.devices, table)
-    if compared and item.source == "op" and set(outcome.environment) - _VARIED:
+class _Known(NamedTuple):
+    """What is known beside the comparison: the linter's `findings`, the folder that lines are relative to, the
+    `table` of ops, where NumPy made generators without a seed, and whether the traces were `compared` alone.
+    """
+
+    findings: tuple[explain.Finding, ...]
+    root: Path
+    table: tuple[Op, ...] = ()
+    unseeded: Collection[str] = ()
+    compared: bool = False
+
+
+def _cause(item: Divergence, outcome: Comparison, known: _Known) -> Cause:
+    root = known.root
+    why = explain.explain(item, outcome.devices, known.table)
+    if known.compared and item.source == "op" and set(outcome.environment) - _VARIED:
         why = explain.Explanation(_ELSEWHERE)
     others = [other for other in outcome.causes if other is not item]
     if item.site.op == BATCH:
         # It was made in the functions that the workers ran.
         others = [other for other in others if other.stream != "process"]
     way = explain.on_the_way(item, outcome.partings, root)
-    finding = explain.standing_on(item, why, findings, root, others, way)
+    finding = explain.standing_on(item, why, known.findings, root, others, way)
+    if finding is None:
+        why = with_origin(why, item, root, known.unseeded, lambda place: _place_from_here(place, root))
     named = (why.rule, *why.also)
     code = why.rule
     if finding is not None and finding.code in named and (item.source != "path" or way is not None):

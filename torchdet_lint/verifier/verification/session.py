@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.patching.events import Event
     from torchdet_lint.verifier.verification.options import VerifyOptions
-    from torchdet_lint.verifier.verification.outcome import Cause
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
@@ -144,19 +143,7 @@ class Session:
         """Keep where the program had NumPy make a generator without a seed; not where it only imports."""
         path = Path(self.workspace.turned_back(event.file))
         if event.line and not linecache.getline(str(path), event.line).lstrip().startswith(("import ", "from ")):
-            place = seen_from_here(shown(str(path), (self.root,)), self.root)
-            self.unseeded[f"{place}:{event.line}"] = None
-
-    def _with_unseeded(self, cause: Cause) -> Cause:
-        """A cause that no rule is named for, with the generators that may be it."""
-        if cause.rule or cause.source != "outside" or "TDL104" not in cause.also or not self.unseeded:
-            return cause
-        places = " and ".join([*self.unseeded][:_MOST_PLACES])
-        return msgspec.structs.replace(
-            cause,
-            message=f"{cause.message.partition(': ')[0]}; NumPy made a generator without a seed at {places}",
-            also=("TDL104", *(code for code in cause.also if code != "TDL104")),
-        )
+            self.unseeded[f"{shown(str(path), (self.root,))}:{event.line}"] = None
 
     def beside(self, name: str, *fixes: str) -> Session:
         """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
@@ -367,6 +354,7 @@ class Session:
             harmless=harmless,
             left=self.left,
             valid=self.options.valid,
+            unseeded=self.unseeded,
         )
         notes = [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
         if self.left.errors and report.verdict == "identical":
@@ -398,7 +386,6 @@ class Session:
             not_covered=tuple(notes),
             held=tuple(held for held in self.held.values() if held.rule),
             crash=crash,
-            causes=tuple(map(self._with_unseeded, report.causes)),
         )
 
     def _steps_not_made(self) -> Iterator[str]:

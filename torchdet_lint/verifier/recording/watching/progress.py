@@ -1,5 +1,5 @@
-"""A recorded program -> marks in its trace: an optimizer's steps, the losses, passes over a loader; tasks; compiled
-regions; what runs on a GPU beside torch's ops; what NumPy is handed.
+"""A recorded program -> marks in its trace: an optimizer's steps, the losses, passes over a loader; the first seed;
+tasks; compiled regions; what runs on a GPU beside torch's ops; what NumPy is handed.
 
 What is changed about torch for it is put back when the recording ends.
 """
@@ -18,7 +18,16 @@ from torch.utils import _python_dispatch
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.patching.patches import Patches, after_import
 from torchdet_lint.verifier.recording.op.places import current_node
-from torchdet_lint.verifier.recording.watching import constraints, handed, kernels, ranks, tasks, transforms, updates
+from torchdet_lint.verifier.recording.watching import (
+    constraints,
+    handed,
+    kernels,
+    ranks,
+    seeds,
+    tasks,
+    transforms,
+    updates,
+)
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -42,6 +51,7 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     _watch_passes(run, patches)
     handed.watch(run, patches, _here, keep_compiler_out)
     ranks.watch(run, patches)
+    seeds.watch(run, patches, _here)
     tasks.watch(run, patches, _here)
     if (unwatched := updates.nobody_looks(run)) is not None:
         updates.watch(run, patches, _here, unwatched)
