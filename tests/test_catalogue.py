@@ -140,7 +140,9 @@ def test_a_table_of_the_recorder_with_another_key_is_refused(tmp_path, monkeypat
     folder.mkdir(parents=True)
     (folder / "surroundings.toml").write_text("[surroundings]\nvariables = []\ntimed = []\nunit = []\n")
     monkeypatch.setattr(runtime, "RULES_DIRECTORY", tmp_path)
-    with pytest.raises(CatalogueError, match="the keys must be variables, libraries, timed, timed_keys, units"):
+    with pytest.raises(
+        CatalogueError, match="the keys must be variables, libraries, timed, timed_keys, measured_keys, units"
+    ):
         runtime.surroundings.__wrapped__()
 
 

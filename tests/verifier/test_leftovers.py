@@ -88,6 +88,15 @@ def test_a_result_that_differs_is_never_masked(one, two):
     assert masked(one) != masked(two)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".json"])
+@pytest.mark.parametrize(("one", "two", "same"), [("0.0123456", "0.0213457", True), ("0.01", "0.02", False)])
+def test_dt_is_a_timing_where_it_is_evidently_measured(tmp_path, suffix, one, two, same):
+    paths = [tmp_path / f"{side}{suffix}" for side in "ab"]
+    for path, value in zip(paths, (one, two), strict=True):
+        path.write_text(f"step,dt\n1,{value}\n" if suffix == ".csv" else f'{{"loss": 1, "dt": {value}}}')
+    assert (difference(*paths) == "") is same
+
+
 @pytest.mark.parametrize(
     "name",
     "it/s its_per_s tok/s samples_per_sec epoch_secs secs elapsed fps throughput step_ms iter_dt train_runtime".split(),

@@ -55,6 +55,7 @@ class Surroundings(NamedTuple):
     libraries: Words
     timed: Words
     timed_keys: Words
+    measured_keys: Words
     units: Words
 
 

@@ -33,13 +33,13 @@ _READS = frozenset({"aten._local_scalar_dense", trace.HANDED})
 class _AtSite:
     """What was seen at one site so far."""
 
-    __slots__ = ("balance", "compared", "differing", "first", "last", "scratch")
+    __slots__ = ("balance", "came", "compared", "differing", "first", "last", "scratch")
 
     def __init__(self) -> None:
         self.compared = self.differing = 0
         self.first: Divergence | None = None
         self.last = -1
-        self.balance = 0
+        self.balance = self.came = 0
         self.scratch = True
 
 
@@ -150,6 +150,8 @@ class Aligner:
         here.differing += 1
         here.last = self.left.passed
         here.balance += hash(one.digests) - hash(two.digests)
+        if one.outside is not None and two.outside is not None:
+            here.came += one.outside[0] - two.outside[0]
         here.scratch = here.scratch and bool(one.flags & two.flags & trace.SCRATCH)
         kind, source = self._judge(site, one, two, before)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
@@ -235,6 +237,7 @@ class Aligner:
             generators=_states(one, two, before, taken=self.numbers_taken),
             arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
             loaded=self._loaded(one),
+            permuted=bool(one.outside and two.outside and trace.in_another_order(one.outside[0], two.outside[0])),
             shared=bool(one.flags & two.flags & trace.SHARED),
             received=of_a_group(site.op) or (one.arrival is not None and of_a_group(self.left.sites[one.arrival].op)),
         )
@@ -359,11 +362,12 @@ class Aligner:
 
     def _seen_later(self, here: _AtSite, item: Divergence) -> Evidence:
         later = item.evidence.unseeded and self.seeded
+        in_another_order = not here.balance or (item.source == "outside" and not here.came)
         return msgspec.structs.replace(
             item.evidence,
             seeded_later=later,
             seeded_at=self.timeline.seeded if later else "",
-            permuted=not here.balance,
+            permuted=item.evidence.permuted or in_another_order,
         )
 
 

@@ -159,6 +159,9 @@ def _random(item: Divergence) -> Explanation:
 
 def _outside(item: Divergence) -> Explanation:
     states = item.evidence.generators
+    if item.evidence.loaded and item.evidence.permuted:
+        words = f"what torch.load read at {item.evidence.arrival} is the same in another order: that of files, say"
+        return Explanation(words, "TDL304", ("TDL305", "TDL306"))
     if item.evidence.loaded:
         words = f"what torch.load read at {item.evidence.arrival} differed: a file that an earlier run wrote, say"
         return Explanation(words, "", ("TDL304", "TDL105"))

@@ -21,10 +21,10 @@ class Evidence(msgspec.Struct, frozen=True):
     may have been drawn from it since then) or `unused` so far, where data came from outside, or next did after a number
     or an order differed. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read, or
     (`received`) where another process of the group was asked for it, or (`unwritten`) where the
-    memory was allocated. `permuted`: the place made the same values in another order. `shared`: the data
-    lies in memory that processes share. `seeded_at` is where torch was seeded after an unseeded draw (`seeded_later`).
-    `overtaking` are the tasks of asyncio that came first in runs A and B where these first went through them in another
-    order, and `arrival` the line there.
+    memory was allocated. `permuted`: the place made the same values in another order, or read them so. `shared`: the
+    data lies in memory that processes share. `seeded_at` is where torch was seeded after an unseeded draw
+    (`seeded_later`). `overtaking` are the tasks of asyncio that came first in runs A and B where these first went
+    through them in another order, and `arrival` the line there.
     """
 
     inputs_equal: bool

@@ -208,7 +208,9 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         return trace.RANDOM | (trace.UNSEEDED if seed == run.first_seed else 0), seed & mask
 
     def outside(came: list[tuple[int, int]], extra: list[int]) -> int:
-        flags, words = run.outside(hash(tuple(known for known, _ in came)) & mask)
+        digests = tuple(known for known, _ in came)
+        digest = hash(digests) & mask
+        flags, words = run.outside(trace.digest_of_several(digest, digests) if len(came) > 1 else digest)
         extra += words
         sites = [arrivals.pop(base) for _, base in came if base in arrivals]
         if not sites:

@@ -21,12 +21,12 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 MAGIC = b"TDTRACE\n"
 VERSION = 1
-_WORD = (1 << 64) - 1
+_WORD, _HALF = (1 << 64) - 1, (1 << 32) - 1
 SUFFIX = ".tdtrace"
 BATCH = "loader.batch"
 """The op under which a batch from workers is recorded, where the program takes it."""
@@ -146,6 +146,18 @@ def record(site: int, flags: int, scalars: int, inputs: int, digests: Sequence[i
     """The bytes of a record; `scalars` and `inputs` may be what `hash` gives, which has a sign."""
     layout = f"<IHHQQ{len(digests) + len(extra)}Q"
     return struct.pack(layout, site, len(digests), flags, scalars & _WORD, inputs & _WORD, *digests, *extra)
+
+
+def digest_of_several(ordered: int, digests: Iterable[int]) -> int:
+    """The digest of data that came in together: `ordered` in its upper half, and below what their order says nothing
+    to.
+    """
+    return ordered & ~_HALF & _WORD | sum(digests) & _HALF
+
+
+def in_another_order(one: int, two: int) -> bool:
+    """Whether two digests of data that came in are of the same data in another order."""
+    return one != two and one & _HALF == two & _HALF
 
 
 def words(values: Sequence[int]) -> bytes:

@@ -23,7 +23,8 @@ def text(report: Outcome, *, colour: bool = False) -> str:
     """The report for a screen, within `LINES` lines: verdict, causes in order of execution, spread, fix, what was not
     covered.
     """
-    head = [_verdict(report, colour), *filter(None, [but_for_timings(report)]), *_tolerance(report, colour)]
+    told = filter(None, [without_ops(report), but_for_timings(report)])
+    head = [_verdict(report, colour), *told, *_tolerance(report, colour)]
     head += _environment(report) if report.mode == "compare" else []
     tail = [
         *_left(report),
@@ -94,6 +95,14 @@ def equal_in(report: Outcome) -> str:
         told[-1] += " of output"
     *most, last = told
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def without_ops(report: Outcome) -> str:
+    """That nothing of torch was compared, where runs that are equal ran nothing of it."""
+    if report.verdict != "identical" or report.spread.compared:
+        return ""
+    others = ": compared is what the program printed and wrote, and its exit status" * (report.mode != "compare")
+    return f"no op of torch ran{others}"
 
 
 def but_for_timings(report: Outcome) -> str:

@@ -21,7 +21,7 @@ import zlib
 from typing import IO, TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.verification.leftovers import pickled
-from torchdet_lint.verifier.verification.leftovers.masking import TIMED_NAME, masked
+from torchdet_lint.verifier.verification.leftovers.masking import TIMED_NAME, is_timed, masked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -315,9 +315,9 @@ def _text(path: Path) -> str | None:
 
 def _rows(text: str, suffix: str) -> Iterator[tuple[str, ...]]:
     """The rows of a table without the columns of times and speeds."""
-    rows = csv.reader(io.StringIO(text), delimiter="\t" if suffix == ".tsv" else ",")
-    header = next(rows, [])
-    dropped = {number for number, name in enumerate(header) if TIMED_NAME.search(name)}
+    header, *rows = [*csv.reader(io.StringIO(text), delimiter="\t" if suffix == ".tsv" else ",")] or [[]]
+    columns = [(name, [row[number] for row in rows if number < len(row)]) for number, name in enumerate(header)]
+    dropped = {number for number, column in enumerate(columns) if is_timed(*column)}
     yield tuple(header)
     for row in rows:
         yield tuple(masked(cell) for number, cell in enumerate(row) if number not in dropped)

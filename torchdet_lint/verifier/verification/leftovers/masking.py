@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from torchdet_lint.catalogue import runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _NUMBER = r"[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?"
 _WHOLE = r"(?<!\d)(?<!\d\.)"
@@ -18,6 +22,8 @@ _NAMED = rf"(?<![A-Za-z])(?:run|step)?(?:{_TIMED})(?![A-Za-z])"
 _KEY = rf"(?<![A-Za-z])(?:{'|'.join(_WORDS.timed_keys)})(?![\w/])"
 TIMED_NAME = re.compile(f"{_NAMED}|{_KEY}", re.IGNORECASE)
 """A key or the name of a column under which a time, a duration or a speed stands."""
+_MEASURED = r"\d+\.\d{5,}(?:[eE][-+]?\d+)?(?![\w.])"
+_MEASURED_KEY = rf"(?:{'|'.join(_WORDS.measured_keys)})"
 _STAMP = re.compile(
     r"(?<![\d.])(?:19|20)\d\d([-_])(?:0\d|1[0-2])\1(?:[0-2]\d|3[01])(?:[-_T](?:[01]\d|2[0-3])[-_:]\d\d(?:[-_:]\d\d)?)?(?!\d)"
 )
@@ -46,6 +52,7 @@ _SHAPES = [
         re.compile(rf"({_NAMED}[\w./()\[\] -]{{0,16}}?[\s|:=\"']{{1,40}}){_NUMBER}", re.IGNORECASE),
         r"\1<time>",
     ),
+    (re.compile(rf"([\"']{_MEASURED_KEY}[\"']\s*:\s*){_MEASURED}"), r"\1<time>"),
     (re.compile(rf"({_KEY}[\"']?\s*[:=|]\s*){_NUMBER}", re.IGNORECASE), r"\1<time>"),
 ]
 
@@ -64,6 +71,13 @@ def masked(line: str) -> str:
     for shape, name in _SHAPES:
         plain = shape.sub(name, plain)
     return (line if plain == line else _PADDING.sub(" ", plain)).rstrip()
+
+
+def is_timed(column: str, cells: Iterable[str]) -> bool:
+    """Whether a column of a table tells times or speeds, by its name, and where that says too little by its cells."""
+    if TIMED_NAME.search(column):
+        return True
+    return bool(re.fullmatch(_MEASURED_KEY, column)) and all(re.fullmatch(_MEASURED, cell) for cell in cells)
 
 
 def masked_name(path: str) -> str:

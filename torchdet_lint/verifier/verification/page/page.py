@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.verification.page import drawing, sections
 from torchdet_lint.verifier.verification.page.sections import escaped, section
-from torchdet_lint.verifier.verification.text import but_for_timings, differing_of, equal_in
+from torchdet_lint.verifier.verification.text import but_for_timings, differing_of, equal_in, without_ops
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.picture import Picture
@@ -39,7 +39,14 @@ def html(report: Outcome, picture: Picture) -> str:
     name = " ".join(report.program) or "two recordings"
     equal = report.verdict == "identical" and not report.spread.differing
     spread = f"equal in {equal_in(report)}" if equal else differing_of(report)
-    facts = [f"{len(report.runs)} runs", report.mode, spread, but_for_timings(report), report.failure]
+    facts = [
+        f"{len(report.runs)} runs",
+        report.mode,
+        spread,
+        without_ops(report),
+        but_for_timings(report),
+        report.failure,
+    ]
     tolerance = report.tolerance
     if tolerance is not None:
         facts.append(
