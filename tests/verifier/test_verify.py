@@ -205,6 +205,53 @@ def test_what_an_environment_makes_of_an_action_that_numpy_was_handed_is_no_caus
     assert "1 TDL101 unseeded-torch   program.py:4" in out
 
 
+def test_what_is_redacted_tells_of_the_program_and_not_of_the_machine(tmp_path, capsys):
+    source = """
+    import subprocess, sys
+    import torch
+
+    torch.manual_seed(0)
+    subprocess.run([sys.executable, "-c", "import torch; torch.ones(3)", "secret-word"], check=True)
+    exec(compile("import torch; torch.ones(5)", "/home/someone/other.py", "exec"))
+    print(torch.rand(3).sum().item())
+    """
+    script = write(tmp_path, textwrap.dedent(source))
+    whole, bare = tmp_path / "whole.tdtrace", tmp_path / "bare.tdtrace"
+    assert run("record", "-o", whole, script, "secret-argument", capsys=capsys)[0] == 0
+    assert run("record", "--redact", "-o", bare, script, "secret-argument", capsys=capsys)[0] == 0
+    for told in (b"secret", b"someone", b"torch.rand(3)", str(tmp_path).encode()):
+        assert told not in bare.read_bytes()
+    assert b"secret-argument" in whole.read_bytes()
+    assert run("compare", whole, bare, "--no-lint", capsys=capsys)[0] == 0
+    assert Trace(bare).header["program"] == ["…/program.py"]
+
+
+COMPILED = """
+import random
+import torch
+
+torch.manual_seed(0)
+
+@torch.compile(backend="eager")
+def noisy(x):
+    return (x * 2).sum() + scale
+
+x, scale = torch.ones(4), torch.tensor(random.random())
+print(noisy(x).item(), torch.compiler.is_compiling(), torch._dynamo.utils.counters["frames"]["total"])
+"""
+
+
+def test_nothing_is_compiled_where_that_is_asked_for(tmp_path, capsys):
+    script = write(tmp_path, COMPILED)
+    out = tmp_path / "kept"
+    words = ("verify", "--compile=eager", "--no-values", "--no-lint", "--keep", out, script)
+    status, told, _ = run(*words, capsys=capsys)
+    assert status == 1
+    assert (out / "A.out").read_text().endswith(" False 0\n")
+    assert "what it would have compiled ran op by op (--compile=eager)" in told
+    assert f"torchdet-lint verify --fix --compile=eager {script}" in told
+
+
 TASKS = """
 import asyncio
 import os

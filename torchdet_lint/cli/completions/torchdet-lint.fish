@@ -51,7 +51,7 @@ function _shtab_torchdet_lint_using
 end
 
 set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare show forecast preflight probe
-set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --data --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --preflight --processes --resume --resume-with --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --weights --workdir -j -o
+set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --compile --config --data --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --preflight --processes --resume --resume-with --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --weights --workdir -j -o
 
 complete -c torchdet-lint -e
 complete -c torchdet-lint -f
@@ -210,6 +210,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torch
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -s h -l help -d 'show this help message and exit'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l runs -x -d 'how often it runs (default 2)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l mode -xka "pair stress" -d 'runs alike (pair, the default), or under opposite legal conditions'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l compile -xka "asis eager" -d 'eager: what torch.compile would compile runs op by op, so that a difference inside has its own line'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l timeout -x -d 'for each run'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l in-place -d 'run in the working folder itself, not in a copy of it for each run'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l workdir -xka "(__fish_complete_path (commandline -ct))" -d 'make the copies there, however large'
@@ -245,6 +246,8 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torch
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -s h -l help -d 'show this help message and exit'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the trace'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l timeout -x -d 'end the program after that'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l redact -d 'leave out the source'"'"'s text, folders, environment variables and the words of command lines'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l compile -xka "asis eager" -d 'eager: what torch.compile would compile runs op by op, so that a difference inside has its own line'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l fix -d 'apply the runtime fixes (of CODES)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l no-fix -x -d 'leave the fixes of CODES out'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l seed -x -d 'the seed that fixes start from (default 0)'

@@ -47,6 +47,15 @@ def _fix_options(parser: Parser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed that fixes start from (default 0)")
 
 
+def _compile_option(parser: Parser) -> None:
+    parser.add_argument(
+        "--compile",
+        choices=("asis", "eager"),
+        default="asis",
+        help="eager: what torch.compile would compile runs op by op, so that a difference inside has its own line",
+    )
+
+
 def _report_options(parser: Parser) -> None:
     parser.add_argument("--output-format", choices=FORMATS, default="text", help="(default: text)")
     parser.add_argument(
@@ -89,6 +98,12 @@ def record_parser() -> Parser:
     parser = _parser("record", "Run a program once and record every op of it into a trace.")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.tdtrace", help="the trace")
     parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="end the program after that")
+    parser.add_argument(
+        "--redact",
+        action="store_true",
+        help="leave out the source's text, folders, environment variables and the words of command lines",
+    )
+    _compile_option(parser)
     _fix_options(parser)
     return parser
 
@@ -146,6 +161,7 @@ def verify_parser() -> Parser:
         default="pair",
         help="runs alike (pair, the default), or under opposite legal conditions",
     )
+    _compile_option(parser)
     parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="for each run")
     parser.add_argument(
         "--in-place", action="store_true", help="run in the working folder itself, not in a copy of it for each run"

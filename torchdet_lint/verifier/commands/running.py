@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.commands.options import UsageError, record_parser, run_parser
@@ -21,9 +23,10 @@ def record(arguments: list[str]) -> int:
     parser = record_parser()
     ours, words = split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.launch.interventions import environment
+    from torchdet_lint.verifier.launch.interventions import EAGER, environment
     from torchdet_lint.verifier.launch.launch import run_child
     from torchdet_lint.verifier.trace import unwritable
+    from torchdet_lint.verifier.trace.redact import redact
 
     program, asked = program_of(words), interventions(options, default=False)
     parent = options.output.absolute().parent
@@ -32,13 +35,16 @@ def record(arguments: list[str]) -> int:
     reason = unwritable(options.output)
     if reason:
         raise UsageError(f"torchdet-lint record: {options.output}: {reason}")
-    result = run_child(
-        program,
-        environment=environment(asked),
-        trace=options.output,
-        timeout=options.timeout,
-        about={"fixes": list(asked.fixes)},
-    )
+    told = {"timeout": options.timeout, "about": {"fixes": list(asked.fixes)}}
+    there = {**environment(asked), **(EAGER if options.compile == "eager" else {})}
+    if options.redact:
+        with tempfile.TemporaryDirectory(prefix="torchdet-") as name:
+            whole = Path(name) / "whole.tdtrace"
+            result = run_child(program, environment=there, trace=whole, **told)
+            if whole.exists():
+                redact(whole, options.output)
+    else:
+        result = run_child(program, environment=there, trace=options.output, **told)
     if result.recording and result.status != "interrupted" and (result.ok or not options.output.exists()):
         raise UsageError(f"torchdet-lint record: {result.recording}")
     return _ended(result, options.timeout)

@@ -61,6 +61,7 @@ def verify(arguments: list[str], *, configured: str) -> int:
             replay=options.replay,
             prove=options.fix is None,
             early_end=options.early_end,
+            eager=options.compile == "eager",
         )
         if options.fix is None:
             report = verified(program, how)

@@ -46,7 +46,10 @@ def compare(
     if in_another_order:
         notes.append("the order of asyncio's tasks, which was another one in each run; every task did the same")
     if any(site.op == REGION for site in main.left.sites):
-        notes.append("inside of compiled code: each call of it was compared as one op, by what it read and wrote")
+        notes.append(
+            "inside of compiled code: each call of it was compared as one op, by what it read and wrote "
+            "(--compile=eager runs it op by op)"
+        )
     if any(site.op == GRAPH for site in main.left.sites):
         notes.append("inside of CUDA graphs: each replay was compared as one op, by what it read and wrote")
     compared = main.compared + min(aside.records)

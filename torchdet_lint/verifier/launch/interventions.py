@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+EAGER = {"TORCHDYNAMO_DISABLE": "1"}
+"""The variables with which torch.compile compiles nothing, in whichever process."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Interventions:

@@ -46,6 +46,7 @@ class VerifyOptions:
     replay: int = 0
     prove: bool = False
     early_end: bool = False
+    eager: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what shows nothing."""

@@ -16,6 +16,7 @@ from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.comparison.lasting import Lasting
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.launch import launch
+from torchdet_lint.verifier.launch.interventions import EAGER
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
 from torchdet_lint.verifier.launch.standard import last_words, standard_input
 from torchdet_lint.verifier.patching.events import ENTROPY, read_events
@@ -208,6 +209,7 @@ class Session:
         asked = dataclasses.replace(self.options.interventions, stress=self.stress(number))
         path, events = self._recording
         environment = {**environment_of(asked, self.options.environment, events=events), EVENTS: str(events)}
+        environment |= EAGER if self.options.eager else {}
         self.workspace.begin()
         with standard_input() as stdin:
             return launch.run_child(
@@ -359,6 +361,8 @@ class Session:
         notes = [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
         if self.left.errors and report.verdict == "identical":
             notes.append(f"standard error is not compared, and differs: {self.left.errors}")
+        if self.options.eager:
+            notes.append("code that torch.compile makes: what it would have compiled ran op by op (--compile=eager)")
         notes += [*self._steps_not_made(), *report.not_covered]
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         if self.workspace.in_place and self.workspace.in_place != "asked for":
@@ -384,6 +388,9 @@ class Session:
         return msgspec.structs.replace(
             report,
             not_covered=tuple(notes),
+            command=report.command.replace("verify", "verify --compile=eager", 1)
+            if self.options.eager
+            else report.command,
             held=tuple(held for held in self.held.values() if held.rule),
             crash=crash,
         )

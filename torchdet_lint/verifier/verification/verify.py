@@ -12,6 +12,7 @@ import msgspec
 
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.launch.interventions import Interventions
+from torchdet_lint.verifier.trace.redact import alike
 from torchdet_lint.verifier.verification.closer.look import look, repeated
 from torchdet_lint.verifier.verification.closer.tolerance import within
 from torchdet_lint.verifier.verification.closer.turns import settle
@@ -51,18 +52,19 @@ def verify_program(
     replay: int = 0,
     prove: bool = False,
     early_end: bool = False,
+    eager: bool = False,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
     Each run has its own copy of the working folder, unless that is too large, or `in_place`; `workdir` is where the
-    copies are made, however large. What the runs leave behind there is compared too.
-    Stops at the first run that differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout`
-    is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces
-    and the programs' output stay; `lint` looks for the linter's findings on the diverging lines; `valid` is a
-    measurement of this machine that the ops are judged by. With `values` both sides of runs that differ run once more,
-    up to the first difference, for the numbers there; `replay` is how often its op is then repeated. With `prove` a
-    program that starts threads runs up to seven times more, where that can tell whether their order is the cause. With
-    `early_end` a run is ended once its losses have differed for long enough. The program's standard output and error go
+    copies are made, however large. What the runs leave behind there is compared too. Stops at the first run that
+    differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout` is in seconds for each run,
+    `steps` ends each after so many optimizer steps; `keep` is a folder where the traces and the programs' output stay;
+    `lint` looks for the linter's findings on the diverging lines; `valid` is a measurement of this machine that the ops
+    are judged by. With `values` both sides of runs that differ run once more, up to the first difference, for the
+    numbers there; `replay` is how often its op is then repeated. With `prove` a program that starts threads runs up to
+    seven times more, where that can tell whether their order is the cause. With `early_end` a run is ended once its
+    losses have differed for long enough, with `eager` nothing is compiled. The program's standard output and error go
     to files; its standard input is a file or terminal of ours if there is one. Raises `VerifyError`,
     `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
@@ -83,6 +85,7 @@ def verify_program(
         replay=replay,
         prove=prove,
         early_end=early_end,
+        eager=eager,
     )
     return verified(program, options)
 
@@ -173,7 +176,8 @@ def compare_traces(a: Path, b: Path, *, lint: bool = False, tolerance: float | N
     """Compare two traces that were recorded before. With a relative `tolerance` the report says also whether their
     losses agree within it. Raises `trace.TraceError`, in one line.
     """
-    outcome = compare(a, b, moved=True)
+    with _folder(None) as room:
+        outcome = compare(*alike(a, b, room), moved=True)
     summaries = [
         RunSummary(name, "recorded", 0, 0.0, records)
         for name, records in ((str(a), outcome.a_records), (str(b), outcome.b_records))
