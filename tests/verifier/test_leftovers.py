@@ -709,10 +709,11 @@ def test_the_report_says_what_is_equal_but_for_timings(tmp_path):
     assert json.loads(report.to_json())["masked_lines"] == 1
 
 
-def test_standard_error_that_differs_stands_under_what_is_not_covered(tmp_path):
-    source = "import os, sys, torch; torch.ones(2).sum(); sys.stderr.write(f'accuracy {os.urandom(4).hex()}\\n')"
+@pytest.mark.parametrize(("op", "verdict"), [("ones", "identical"), ("rand", "diverged")])
+def test_standard_error_that_differs_stands_under_what_is_not_covered(tmp_path, op, verdict):
+    source = f"import os, sys, torch; torch.{op}(2).sum(); sys.stderr.write(f'accuracy {{os.urandom(4).hex()}}\\n')"
     report = verified(tmp_path, source)
-    assert report.verdict == "identical"
+    assert report.verdict == verdict
     assert report.not_covered[0].startswith("standard error is not compared, and differs: line 1: 'accuracy ")
 
 

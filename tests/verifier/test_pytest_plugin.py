@@ -65,6 +65,10 @@ def test_that_fills_a_cache_at_first():
         CACHE.append(torch.arange(6).float().cos())
     (torch.ones(6) * 3 - 1).exp().sum()
 
+@pytest.mark.deterministic
+def test_that_runs_no_op():
+    sorted("torch")
+
 @pytest.mark.deterministic(runs=1)
 def test_one_run_shows_nothing():
     pass
@@ -108,12 +112,15 @@ def test_marked_tests_fail_with_the_report_where_an_op_differs(tmp_path):
         "test_that_is_async",
         "test_with_a_typo",
         "test_without_a_name",
+        "test_that_runs_no_op",
     }, output
     assert "5 passed" in output
     assert "an async test cannot be called again and again" in output
     assert "deterministic(stres): it takes runs, stress, seed, restore, each with its name" in output
     assert "deterministic(3): it takes" in output
     assert "TypeError" not in output
+    assert "During handling" not in output
+    assert "the test ran no op of torch, so that nothing was compared" in output
     assert "pytest_plugin.py" not in output
     assert "2 runs under stress diverged" in output
     assert "the hash seed is that of this process" in " ".join(output.split())
@@ -129,6 +136,11 @@ def test_the_option_seeds_every_test_and_says_so(tmp_path):
     outputs = [run(tmp_path, source, "--torchdet=3", "-s", "-v") for _ in range(2)]
     assert len({re.search(r"drew .*", output)[0] for output in outputs}) == 1
     assert "torchdet-lint: every test from seed 3" in outputs[0]
+
+
+def test_a_test_that_is_taken_for_the_seed_is_told_where_it_goes(tmp_path):
+    output = run(tmp_path, "def test_a(): pass", "--torchdet")
+    assert "test_it.py is no seed; a test goes before the option, or behind --torchdet=0" in output
 
 
 def test_the_plugin_imports_nothing_of_torch_by_itself(tmp_path):

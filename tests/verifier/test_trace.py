@@ -4,7 +4,7 @@ import pytest
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.compare import compare
-from torchdet_lint.verifier.trace import Record, Site, Trace, TraceError, Writer
+from torchdet_lint.verifier.trace import Record, Site, Trace, TraceError, Writer, listing
 
 
 def write(path, words=((0, 1, 2, 3), (1, 1, 2, 4, 5)), close=True):
@@ -30,6 +30,12 @@ def test_what_is_written_is_read(tmp_path):
         Record(0, 0, 1, 2, (3,), None, None, None),
         Record(1, 0, 1, 2, (4, 5), None, None, None),
     ]
+
+
+def test_steps_that_nobody_made_are_told_so(tmp_path):
+    opened = Trace(write(tmp_path / "a.tdtrace"))
+    (told,) = listing.records(opened, listing.Asked(step=3))
+    assert told.startswith("no optimizer of torch made a step there; main: 2 ops")
 
 
 def test_extra_words_follow_the_flags(tmp_path):

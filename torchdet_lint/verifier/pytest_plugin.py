@@ -5,6 +5,7 @@ Loaded in every pytest run of an environment that has torchdet-lint: it imports 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import inspect
 import sys
@@ -23,13 +24,22 @@ _STRESS = (
     "the order of files and of completion, addresses and fresh memory are opposite from call to call; the hash seed is "
     "that of this process, so that the order of a set of strings is the same in all of them"
 )
+_NOTHING = "deterministic: the test ran no op of torch, so that nothing was compared"
 _HELP = "seed every test with this number and run it with deterministic algorithms"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--torchdet[=SEED]`."""
     group = parser.getgroup("torchdet-lint")
-    group.addoption("--torchdet", nargs="?", type=int, const=0, default=None, metavar="SEED", help=_HELP)
+    group.addoption("--torchdet", nargs="?", type=_seed, const=0, default=None, metavar="SEED", help=_HELP)
+
+
+def _seed(text: str) -> int:
+    """The seed that is asked for. Raises `argparse.ArgumentTypeError` for what is evidently no number."""
+    if not text.lstrip("-").isdecimal():
+        told = f"{text} is no seed; a test goes before the option, or behind --torchdet=0"
+        raise argparse.ArgumentTypeError(told)
+    return int(text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -54,10 +64,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     seed = pyfuncitem.config.getoption("--torchdet")
     original = pyfuncitem.obj
     if marker is not None:
-        try:
-            pyfuncitem.obj = _repeated(original, _settings(marker))
-        except pytest.UsageError as error:
-            pytest.fail(str(error), pytrace=False)
+        settings, wrong = _settings(marker)
+        if settings is None:
+            pytest.fail(wrong, pytrace=False)
+        pyfuncitem.obj = _repeated(original, settings)
     try:
         with _seeded(seed):
             yield
@@ -76,13 +86,16 @@ def _seeded(seed: int | None) -> Iterator[None]:
         yield
 
 
-def _settings(marker: pytest.Mark) -> _Settings:
-    """What the marker asks for. Raises `pytest.UsageError`, in one line, for words that it does not know."""
+def _settings(marker: pytest.Mark) -> tuple[_Settings | None, str]:
+    """What the marker asks for; None, and why in one line, for words that it does not know."""
     known = list(inspect.signature(_Settings).parameters)
     strange = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in known)]
     if strange:
-        raise pytest.UsageError(f"deterministic({', '.join(strange)}): it takes {', '.join(known)}, each with its name")
-    return _Settings(**marker.kwargs)
+        return None, f"deterministic({', '.join(strange)}): it takes {', '.join(known)}, each with its name"
+    try:
+        return _Settings(**marker.kwargs), ""
+    except pytest.UsageError as error:
+        return None, str(error)
 
 
 class _Settings:
@@ -141,6 +154,8 @@ def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         report = msgspec.structs.replace(report, mode="stress", not_covered=notes)
     if not report.ok:
         pytest.fail(text(report), pytrace=False)
+    if not report.spread.compared:
+        pytest.fail(_NOTHING, pytrace=False)
 
 
 @pytest.fixture

@@ -127,7 +127,9 @@ def records(trace: Trace, asked: Asked, *, as_json: bool = False) -> Iterator[st
     if more and not as_json:
         yield f"… and {more} more (--limit {asked.limit + more} shows them)"
     if not shown and not as_json:
-        yield f"no record fits; {_stream(trace, stream)}"
+        stepless = asked.step and not when.steps
+        why = "no optimizer of torch made a step there" if stepless else "no record fits"
+        yield f"{why}; {_stream(trace, stream)}"
 
 
 def _found(trace: Trace, name: str) -> Stream:

@@ -359,7 +359,7 @@ class Session:
             unseeded=self.unseeded,
         )
         notes = [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
-        if self.left.errors and report.verdict == "identical":
+        if self.left.errors:
             notes.append(f"standard error is not compared, and differs: {self.left.errors}")
         if self.options.eager:
             notes.append("code that torch.compile makes: what it would have compiled ran op by op (--compile=eager)")
