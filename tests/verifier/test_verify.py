@@ -226,6 +226,26 @@ def test_what_is_redacted_tells_of_the_program_and_not_of_the_machine(tmp_path, 
     assert Trace(bare).header["program"] == ["…/program.py"]
 
 
+def test_one_factor_at_a_time_names_the_one_that_makes_a_cause_go(tmp_path, capsys):
+    source = """
+    import torch
+
+    torch.manual_seed(0)
+    words = {word: n for n, word in enumerate(set("a b c d e f g h".split()))}
+    ids = torch.tensor([words[word] for word in "abcdefgh"])
+    print((ids * torch.arange(8)).sum().item())
+    """
+    script = write(tmp_path, textwrap.dedent(source))
+    out = tmp_path / "report.json"
+    words = ("verify", "--diagnose", "--no-values", "--no-lint", "--output-format", "json", "-o", out, script)
+    assert run(*words, capsys=capsys)[0] == 1
+    (cause,) = json.loads(out.read_text())["causes"]
+    assert cause["rule"] in cause["gone_with"]
+    assert {"TDL601"} <= set(cause["gone_with"]) <= {"TDL305", "TDL601"}
+    assert {"TDL304", "TDL306"} <= set(cause["left_with"])
+    assert run("verify", "--diagnose", "--fix", script, capsys=capsys)[0] == 2
+
+
 COMPILED = """
 import random
 import torch

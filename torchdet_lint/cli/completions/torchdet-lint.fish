@@ -219,6 +219,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l early-end -d
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l keep -xka "(__fish_complete_path (commandline -ct))" -d 'keep the traces and the output there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-values -d 'do not run again to the first difference for the numbers there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l replay -d 'repeat the first op that differs N times on the same inputs, in each run (default 100)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l diagnose -d 'where runs differ, hold one factor fixed at a time, and name the one that makes each cause go'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l resume -x -d 'compare a run that is resumed after the optimizer'"'"'s step N with an uninterrupted one'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l resume-with -x -d 'the words that make the program resume, for {resume} in its command, or at its end'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l preflight -xka "(__fish_complete_path (commandline -ct))" -d 'run nothing: compare what `torchdet-lint preflight` wrote on two machines'

@@ -336,6 +336,7 @@ _shtab_torchdet_lint_verify_options=(
   "--keep[keep the traces and the output there]:FOLDER:_files"
   "--no-values[do not run again to the first difference for the numbers there]"
   "--replay[repeat the first op that differs N times on the same inputs, in each run (default 100)]"
+  "--diagnose[where runs differ, hold one factor fixed at a time, and name the one that makes each cause go]"
   "--resume[compare a run that is resumed after the optimizer\'s step N with an uninterrupted one]:step=N:"
   "--resume-with[the words that make the program resume, for \{resume\} in its command, or at its end]:WORDS:"
   "--preflight[run nothing\: compare what \`torchdet-lint preflight\` wrote on two machines]:FILE:_files"

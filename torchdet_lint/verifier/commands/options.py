@@ -191,6 +191,11 @@ def verify_parser() -> Parser:
         help="repeat the first op that differs N times on the same inputs, in each run (default 100)",
     )
     parser.add_argument(
+        "--diagnose",
+        action="store_true",
+        help="where runs differ, hold one factor fixed at a time, and name the one that makes each cause go",
+    )
+    parser.add_argument(
         "--resume",
         default="",
         metavar="step=N",

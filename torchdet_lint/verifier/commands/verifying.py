@@ -41,10 +41,12 @@ def verify(arguments: list[str], *, configured: str) -> int:
         raise VerifyError("--replay must be a positive number")
     if options.steps < 0:
         raise VerifyError("--steps must be a positive number")
+    if options.diagnose and options.fix is not None:
+        raise UsageError("torchdet-lint verify: --diagnose and --fix are two searches: ask for one")
     asked = interventions(options, default=False)
     terminal.keep_piped_input()
     valid = valid_here(configured if options.measured is None else options.measured)
-    with terminal.Progress(many=options.fix is not None) as progress:
+    with terminal.Progress(many=options.fix is not None or options.diagnose) as progress:
         how = VerifyOptions(
             runs=options.runs,
             mode=options.mode,
@@ -59,7 +61,8 @@ def verify(arguments: list[str], *, configured: str) -> int:
             valid=valid,
             values=not options.no_values or options.replay > 0,
             replay=options.replay,
-            prove=options.fix is None,
+            prove=options.fix is None and not options.diagnose,
+            diagnose=options.diagnose,
             early_end=options.early_end,
             eager=options.compile == "eager",
         )

@@ -47,6 +47,7 @@ class VerifyOptions:
     prove: bool = False
     early_end: bool = False
     eager: bool = False
+    diagnose: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what shows nothing."""

@@ -45,7 +45,7 @@ class Cause(msgspec.Struct, frozen=True):
     rule makes the runs equal here, and that they differ without it. `step` and `epoch` count from 1 (0: not known); for
     memory that nothing had written the place is its allocation, where known, and `reader` is who read it; `places` are
     the others at which the same cause was met; `decided` is the one condition on the way of paths that part, if it is
-    known. See docs/verifier-json.md.
+    known; the fix of each rule in `gone_with` alone made it go, of those in `left_with` not. See docs/verifier-json.md.
     """
 
     rule: str
@@ -80,6 +80,8 @@ class Cause(msgspec.Struct, frozen=True):
     task: str = ""
     places: tuple[str, ...] = ()
     decided: str = ""
+    gone_with: tuple[str, ...] = ()
+    left_with: tuple[str, ...] = ()
 
 
 class Tolerance(msgspec.Struct, frozen=True):

@@ -167,6 +167,9 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         lines += wrapped(f"also at {', '.join(cause.places[:3])}{more}", 1)
     if cause.proven:
         lines.append(f"  proven: it differs without the fix of {cause.rule}, and is equal with it")
+    if cause.gone_with or cause.left_with:
+        gone, left = (", ".join(codes) or "none" for codes in (cause.gone_with, cause.left_with))
+        lines += wrapped(f"one fix at a time: gone with that of {gone}; it still differs with {left}", 1)
     if cause.also:
         lines.append(f"  may also be: {', '.join(cause.also)}")
     if cause.finding is not None:

@@ -13,6 +13,7 @@ import msgspec
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.trace.redact import alike
+from torchdet_lint.verifier.verification.closer.axes import diagnose
 from torchdet_lint.verifier.verification.closer.look import look, repeated
 from torchdet_lint.verifier.verification.closer.tolerance import within
 from torchdet_lint.verifier.verification.closer.turns import settle
@@ -53,6 +54,7 @@ def verify_program(
     prove: bool = False,
     early_end: bool = False,
     eager: bool = False,
+    diagnose: bool = False,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
@@ -64,7 +66,8 @@ def verify_program(
     are judged by. With `values` both sides of runs that differ run once more, up to the first difference, for the
     numbers there; `replay` is how often its op is then repeated. With `prove` a program that starts threads runs up to
     seven times more, where that can tell whether their order is the cause. With `early_end` a run is ended once its
-    losses have differed for long enough, with `eager` nothing is compiled. The program's standard output and error go
+    losses have differed for long enough, with `eager` nothing is compiled. With `diagnose` one
+    factor after the other is held fixed, to see which makes each cause go. The program's standard output and error go
     to files; its standard input is a file or terminal of ours if there is one. Raises `VerifyError`,
     `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
@@ -86,6 +89,7 @@ def verify_program(
         prove=prove,
         early_end=early_end,
         eager=eager,
+        diagnose=diagnose,
     )
     return verified(program, options)
 
@@ -119,6 +123,8 @@ def _looked_at(session: Session, report: Report) -> Report:
     options = session.options
     seen = look(session, session.outcome, replay=options.replay) if options.values and session.outcome else ()
     report = msgspec.structs.replace(report, values=seen)
+    if options.diagnose:
+        return diagnose(session, report)
     return settle(session, report) if options.prove else report
 
 

@@ -47,25 +47,25 @@ def _settled(session: Session, report: Report) -> Report:
     races = [item for item in outcome.divergences if item.kind == "consequence" and item.source == "race"]
     if not (open_ones or races) or not _starts_threads(session):
         return report
-    if any(_is_long(result) for result in session.results):
+    if any(is_long(result) for result in session.results):
         told = "whether the order of threads is the cause: runs of more than a minute of CPU are not repeated for that"
         return msgspec.structs.replace(report, not_covered=(*report.not_covered, f"{told} (--fix tries it)"))
     known = {(item.index, item.stream): item.site for item in outcome.causes}
-    sites = {site for cause in open_ones if (site := _site(cause, known)) is not None}
+    sites = {site for cause in open_ones if (site := site_of(cause, known)) is not None}
     raced, others = {item.site for item in races}, {*known.values()}
     in_turn = session.beside("in-turn", _RULE)
     for found in in_turn.compared(_IN_TURN):
         differ = {item.site for item in found}
         sites -= differ
         raced = raced - differ if others <= differ else set()
-        sites, raced = sites & _passed(in_turn), raced & _passed(in_turn)
+        sites, raced = sites & passed(in_turn), raced & passed(in_turn)
         if not sites and not raced:
             return report
     for found in session.beside("again").compared(_AGAIN):
         sites &= {item.site for item in found if item.kind != "consequence"}
         raced &= {item.site for item in found}
     causes = [
-        under(_RULE, cause, ()) if cause in open_ones and _site(cause, known) in sites else cause
+        under(_RULE, cause, ()) if cause in open_ones and site_of(cause, known) in sites else cause
         for cause in report.causes
     ]
     apart = [cause_alone(item, outcome, session.root) for item in races if item.site in raced]
@@ -80,16 +80,17 @@ def _is_open(cause: Cause) -> bool:
     return cause.source in _OPEN and (guessed or not cause.rule)
 
 
-def _is_long(result: ChildResult) -> bool:
+def is_long(result: ChildResult) -> bool:
     """Whether a run is too long to be repeated for this. Where its CPU time is not known, all its time counts."""
     return (result.cpu_seconds or result.seconds) > _MOST_CPU_SECONDS or result.seconds > _MOST_SECONDS
 
 
-def _site(cause: Cause, known: dict[tuple[int, str], Site]) -> Site | None:
+def site_of(cause: Cause, known: dict[tuple[int, str], Site]) -> Site | None:
+    """The place of a cause, of those of the comparison by position and stream; None for another kind of cause."""
     return known.get((cause.op_index, cause.stream))
 
 
-def _passed(session: Session) -> set[Site]:
+def passed(session: Session) -> set[Site]:
     """The sites that run A passed: at others nothing can have differed."""
     opened = Trace(session.trace(0))
     return {site for stream in opened.streams for site in opened.sites(stream)}
