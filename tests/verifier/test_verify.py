@@ -476,7 +476,8 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_told(tmp_path, capsy
     words = ["verify", "--no-values", "--no-lint", "--output-format", "json"]
     status, out, _ = run(*words, write(tmp_path, source.replace("{seed}", "")), capsys=capsys)
     [cause] = json.loads(out)["causes"]
-    assert (status, cause["rule"], cause["also"][0]) == (1, "", "TDL104")
+    assert (status, cause["rule"]) == (1, "TDL104")
+    assert "TDL304" in cause["also"]
     assert cause["message"].endswith("agreed; NumPy made a generator without a seed at program.py:5")
     assert run(*words, write(tmp_path, source.replace("{seed}", "2")), capsys=capsys)[0] == 0
 
