@@ -57,7 +57,7 @@ def training(shift=0.0, at=2, optimizer=torch.optim.SGD):
 def test_steps_losses_and_passes_are_marked(tmp_path):
     opened = Trace(recorded(tmp_path / "a.tdtrace", training))
     marks = opened.marks(opened.main)
-    assert [mark.kind for mark in marks] == ["pass", *["loss", "step"] * 3] * 2
+    assert [mark.kind for mark in marks] == ["seed", *["pass", *["loss", "step"] * 3] * 2]
     assert [mark.number for mark in marks if mark.kind == "pass"] == [1, 2]
     assert [mark.number for mark in marks if mark.kind == "step"] == [1, 2, 3, 4, 5, 6]
     values = [mark.value for mark in marks if mark.kind == "loss"]
