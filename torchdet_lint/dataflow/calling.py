@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
 
 
+# In so many other files a property may be read.
+_READERS = 8
+
+
 class Calling(Variables):
     """Follows a value into what a call runs, in whichever file, and back to it."""
 
@@ -117,11 +121,24 @@ class Calling(Variables):
         """Whether other files call `function`, and all of them evidently let the order of what it gives go."""
         module = self.module
         if (class_ := module.enclosing_class(function)) is not None:
+            if is_property(function) and position < 0 and self._let_go_where_read(function.name.value):
+                return True
             return self._let_go_above(class_, function.name.value, node, position)
         if module.callers is None or module.scope_of(function) is not module.scope:
             return False
         calls = module.callers(function.name.value)
         return bool(calls) and all(self._forgets(self.beside(there), call, node, position) for there, call in calls)
+
+    def _let_go_where_read(self, word: str) -> bool:
+        """Whether other files read an attribute that is called as a property, and all of them let the order go."""
+        files = self.module.naming(word, _READERS) if self.module.naming is not None else None
+        uses: list[Use] = []
+        for there in files or ():
+            there.load_where(word=word)
+            roots = [unit.root for unit in there.holding(word) if unit.root is not None]
+            for read in (one for root in roots for one in there.attributes_under(root, word)):
+                uses += list(self.beside(there).of(read)) or [Use(read, "other")]
+        return bool(uses) and all(use.kind in LETS_GO for use in uses)
 
     def _let_go_above(self, class_: Class, method: str, node: cst.CSTNode, position: int) -> bool:
         """Whether a base class of another file calls the method, and evidently lets the order of what it gives go:
