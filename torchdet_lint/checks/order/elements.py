@@ -12,6 +12,7 @@ from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings
 from torchdet_lint.checks.order.objects import object_kind
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.reaching_definitions import reaching
+from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
 from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed, of_tuple
@@ -73,6 +74,9 @@ def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
         return "number"
     if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
         return "nothing"
+    if kinds == {"number", "unknown"}:
+        # What stands beside numbers is one.
+        return "number"
     return _together(kinds)
 
 
@@ -261,15 +265,21 @@ def passed_elsewhere(module: Module, made: cst.BaseExpression) -> str:
 
 
 def _taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
-    """The function at top level of which `node` is a parameter that keeps its value."""
+    """The function at top level, or the method, of which `node` is a parameter that keeps its value."""
     home = module.scope_of(node).home(node.value)
     bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
-    function = home.node if home is not None and home.outer is module.scope else None
+    outer = home.outer if home is not None else None
+    function = home.node if home is not None and (outer is module.scope or outer in module.classes) else None
     return function if bound == ["parameter"] and isinstance(function, cst.FunctionDef) else None
 
 
 def _calls_here(module: Module, function: cst.FunctionDef) -> list[tuple[Module, Call]]:
     """The calls of `function` in its own file, each with that."""
+    if (class_ := module.enclosing_class(function)) is not None:
+        sites = [*CallEdges(module).callers(function)]
+        sites += module.shared(Relatives).calls_of(class_.name) if function.name.value == "__init__" else []
+        found = {id(site): module.call_at(site) for site in sites}
+        return [(module, call) for call in found.values() if call is not None]
     module.look_for(function.name.value)
     return [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
 
@@ -279,6 +289,7 @@ def _given(
 ) -> list[tuple[Module, cst.BaseExpression]]:
     """What `calls` of `function` pass for its parameter `node`; nothing where one of them does not show it."""
     parameters = positional(function)
+    parameters = parameters[parameters[:1] in (("self",), ("cls",)) :]
     values = [(there, call.argument(node.value, parameters)) for there, call in calls if not call.opaque]
     given = [(there, value.node) for there, value in values if value is not None]
     return given if len(given) == len(calls) else []
@@ -501,7 +512,10 @@ class _Variables:
     def _passed(self, node: cst.Name, function: cst.FunctionDef) -> str:
         own = _calls_here(self.module, function)
         assert self.module.callers is not None
-        return _agreed(node, function, [*own, *self.module.callers(function.name.value)], _DEEP)
+        class_ = self.module.enclosing_class(function)
+        called = function.name.value if class_ is None else class_.name
+        elsewhere = self.module.callers(called) if class_ is None or function.name.value == "__init__" else []
+        return _agreed(node, function, [*own, *elsewhere], _DEEP)
 
     def _entry(self, table: cst.BaseExpression) -> str:
         whole, single = self.module.shared(Entries).of(table)
