@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _EMPTY = frozenset({"dict", "OrderedDict", "defaultdict"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _THROUGH = frozenset({"list", "tuple", "enumerate"})
+# Where what gives random numbers lies.
+_NUMBERS = ("random.", "numpy.random.", "torch.rand")
 
 
 class Collecting(Trace):
@@ -69,10 +71,11 @@ class Collecting(Trace):
                 yield from self._assigned_in_loop(node, loop, target, bound)
 
     def dealt(self, root: cst.CSTNode) -> Iterator[Use]:
-        """Random numbers that each round, or element, takes under `root`."""
+        """Random numbers that each round, or element, takes under `root`, or what it makes with such."""
         call = self.module.shared(Dealing).first(root)
         if call is not None:
-            yield Use(call, "dealt")
+            numbers = any(name.startswith(_NUMBERS) for name in self.module.resolve(call.func))
+            yield Use(call, "dealt" if numbers else "initialised")
 
     def _added_in_loop(
         self, node: cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression

@@ -36,8 +36,8 @@ class Use(NamedTuple):
     `first` (the first that fits in a loop), `paired` (an argument of `zip`),
     `numbered` (with a counter), `joined` (into one text), `told` (in a message), `printed`, `written` (to a file),
     `saved`, `summed` (floats, whose sum hangs on the order), `trained` (an optimizer makes a step in each round),
-    `dealt` (each element takes random numbers), `drawn` (shuffled or sampled), `gathered` (into an array, a table or a
-    data set), `returned`, `yielded`,
+    `dealt` (each element takes random numbers), `initialised` (or what is made for it does), `drawn` (shuffled or
+    sampled), `gathered` (into an array, a table or a data set), `returned`, `yielded`,
     `keyed`, `called` (given to code that makes nothing of it, as far as one knows), `handed` (to code out of sight),
     `kept` (in an object, for others to read), `stored`, or `other`. `origin` is where a set was gone through. What is
     done in another file, `file`, has the node that goes there. `module` is that of `node`, where it is not that of who

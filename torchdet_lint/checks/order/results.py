@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ORDERED = (
     "indexed", "picked", "first", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
-    "yielded", "handed", "kept", "summed", "trained",
+    "yielded", "handed", "kept", "summed", "trained", "dealt",
 )  # fmt: skip
 _TOLD = {
     "indexed": "a position in it is used here",
@@ -35,6 +35,7 @@ _TOLD = {
     "summed": "floats are added up in its order here, which rounds differently",
     "trained": "the optimizer makes its steps in this order here",
     "dealt": "random numbers are dealt out in its order here",
+    "initialised": "what is made here takes random numbers in its order",
     "kept": "it is kept in this order in an object that other code may read",
 }
 

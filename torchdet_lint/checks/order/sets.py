@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _STRONG = ("numbered",)
 _ORDERED_SET = (
     "indexed", "first", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded", "handed",
-    "kept", "summed", "trained", "dealt",
+    "kept", "summed", "trained", "dealt", "initialised",
 )  # fmt: skip
 
 
