@@ -51,6 +51,8 @@ class Rounds:
         self._counters: dict[int, frozenset[str]] = {}
         self._counting_on: dict[int, frozenset[str]] = {}
         self._anew: dict[tuple[int, str], bool] = {}
+        self._first_given: dict[int, dict[str, int]] = {}
+        self._last_read: dict[int, dict[str, int]] = {}
 
     def bound(self, body: cst.CSTNode) -> frozenset[str]:
         """Those of one `body`."""
@@ -77,6 +79,23 @@ class Rounds:
                     target = node.target if isinstance(node, cst.AugAssign) else node.targets[0].target
                     found.setdefault(bare(target), node)
         return self._changes[id(body)]
+
+    def first_given(self, body: cst.CSTNode) -> Mapping[str, int]:
+        """Where the names that one `body` assigns are assigned first, by the order of the source."""
+        if id(body) not in self._first_given:
+            found = self._first_given[id(body)] = {}
+            for node in nodes(body):
+                if isinstance(node, cst.Assign):
+                    found.setdefault(bare(node.targets[0].target), self.module.order_of(node))
+        return self._first_given[id(body)]
+
+    def last_read(self, body: cst.CSTNode) -> Mapping[str, int]:
+        """Where the names that stand in one `body` stand last."""
+        if id(body) not in self._last_read:
+            self._last_read[id(body)] = {
+                node.value: self.module.order_of(node) for node in nodes(body) if isinstance(node, cst.Name)
+            }
+        return self._last_read[id(body)]
 
     def counters(self, body: cst.CSTNode) -> frozenset[str]:
         """The names with which one `body` counts."""
@@ -421,18 +440,10 @@ def sets_the_first_apart(module: Module, node: cst.If, loop: cst.For | cst.While
     given = {bare(one.targets[0].target) for one in nodes(node.body) if isinstance(one, cst.Assign)}
     if not noted or not given:
         return False
-    order = module.order_of
-    before = {
-        bare(one.targets[0].target)
-        for one in nodes(loop.body)
-        if isinstance(one, cst.Assign) and order(one) < order(node)
-    }
-    read = {
-        one.value
-        for one in nodes(loop.body)
-        if isinstance(one, cst.Name) and order(one) > order(node) and not module.contains(node, one)
-    }
-    return not given.isdisjoint(before & read)
+    rounds, order = module.shared(Rounds), module.order_of
+    last = max(map(order, nodes(node.body)))
+    first_given, last_read = rounds.first_given(loop.body), rounds.last_read(loop.body)
+    return any(first_given.get(name, last) < order(node) and last_read.get(name, 0) > last for name in given)
 
 
 def _notes(call: cst.Call) -> Iterator[str]:
