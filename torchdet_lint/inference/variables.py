@@ -29,6 +29,7 @@ from torchdet_lint.inference.elements import distinct_indices
 from torchdet_lint.inference.elements.containers import Containers
 from torchdet_lint.inference.elements.integrality import Integrality
 from torchdet_lint.inference.narrowing import Narrowing
+from torchdet_lint.inference.torch_calls.shapes import RESAMPLES, resampled_dims
 from torchdet_lint.module import names
 from torchdet_lint.module.names import live
 from torchdet_lint.prefilter.library import BUILTINS
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 # What goes through a loop that takes steps may be optimized, or differentiated again.
 _OWN_GRAPH = lazy(r"\brequires_grad|\bretain_graph\b|\bParameter[ \t]*\(|\boptim\.\w+[ \t]*\(\s*\[")
-_RESAMPLES = ("input", "size", "scale_factor", "mode")
 _MASK = AbstractValue(what="tensor", dtype="bool", gradient="no")
 
 
@@ -318,8 +318,7 @@ class Variables:
         """The name that a call resamples, and what the mode says of it: `interpolate(x, mode="bilinear")`."""
         if self.facts.resampling.isdisjoint(name.rpartition(".")[2] for name in call.own):
             return None
-        given, mode = call.argument("input", _RESAMPLES), call.argument("mode", _RESAMPLES)
-        dims = self.facts.modes.get(str(mode.constant)) if mode is not None else None
+        given, dims = call.argument("input", RESAMPLES), resampled_dims(call, self.facts.modes)
         name = given.node if given is not None else None
         return (name.value, replace(TENSOR, dims=dims)) if dims and isinstance(name, cst.Name) else None
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from torchdet_lint.catalogue.conditions import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torchdet_lint.inference.abstract_values import AbstractValue
     from torchdet_lint.inference.torch_calls.arguments import TorchArguments
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # A size is worked out from so many numbers.
 _OPERANDS = 8
 _COUNTS = frozenset({"builtins.len", "builtins.int"})
+# The parameters of `interpolate`, in order.
+RESAMPLES = ("input", "size", "scale_factor", "mode")
 
 
 def _with_values(inferred: AbstractValue, source: AbstractValue) -> AbstractValue:
@@ -31,6 +33,12 @@ def _with_values(inferred: AbstractValue, source: AbstractValue) -> AbstractValu
         extent=source.extent,
         step=source.step,
     )
+
+
+def resampled_dims(call: Call, modes: Mapping[str, int]) -> int | None:
+    """How many dimensions a call that resamples takes, and gives, by its mode: `interpolate(x, mode="bilinear")`."""
+    mode = call.argument("mode", RESAMPLES)
+    return modes.get(str(mode.constant)) if mode is not None else None
 
 
 class Shapes:
@@ -210,11 +218,8 @@ class Shapes:
         if bare in facts.flattening:
             return replace(base, dims=1)
         if bare in facts.resampling:
-            mode = call.argument("mode", ("input", "size", "scale_factor", "mode"))
-            constant = mode.constant if mode is not None else None
-            return replace(
-                base, dims=facts.modes.get(constant, first.dims) if isinstance(constant, str) else first.dims
-            )
+            dims = resampled_dims(call, facts.modes)
+            return replace(base, dims=dims if dims is not None else first.dims)
         if bare == "to_sparse":
             return replace(base, sparse=True, dims=first.dims)
         if bare in ("cpu", "cuda", "to"):
