@@ -163,34 +163,42 @@ def test_the_newest_release_that_a_requirement_allows(specifier: str, release: t
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "release"),
+    ("name", "text", "required"),
     [
-        ("pyproject.toml", "[project]\ndependencies = ['numpy<2.1', 'torch>=2.0,<2.4']\n", (2, 3)),
-        ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = '^1.12'\n", (1, 13)),
+        ("pyproject.toml", "[project]\ndependencies = ['numpy<2.1', 'torch>=2.0,<2.4']\n", ((2, 3), (2, 0))),
+        ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = '^1.12'\n", ((1, 13), (1, 12))),
         ("pyproject.toml", "[project]\ndependencies = ['torchvision==0.1', 'pytorch-x==1.2', 'torch']\n", None),
-        ("requirements.txt", "# torch==1.0\ntorch-scatter==2.0\ntorch == 2.2.1+cu118  # pinned\n", (2, 2)),
-        ("requirements-dev.txt", "torch[opt]>=1.8; python_version<'3.9'\n", (2, 15)),
-        ("requirements.txt", "pytorch-lightning==1.5\npytorch==1.10\n", (1, 10)),
-        ("requirements.txt", "# conda list --export\npytorch-mutex=1.0=cuda\npytorch=1.10.0=py3.8_cuda\n", (1, 10)),
+        ("requirements.txt", "# torch==1.0\ntorch-scatter==2.0\ntorch == 2.2.1+cu118  # pinned\n", ((2, 2), (2, 2))),
+        ("requirements-dev.txt", "torch[opt]>=1.8; python_version<'3.9'\n", ((2, 15), (1, 8))),
+        ("requirements.txt", "pytorch-lightning==1.5\npytorch==1.10\n", ((1, 10), (1, 10))),
+        (
+            "requirements.txt",
+            "# conda list --export\npytorch-mutex=1.0=cuda\npytorch=1.10.0=py3.8_cuda\n",
+            ((1, 10), (1, 10)),
+        ),
         ("requirements.txt", "pytorch_lightning==1.5\npytorch-metric-learning>=1.0\npytorch3d==2.0\n", None),
-        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch<2.1\n", (2, 0)),
-        ("setup.py", "setup(install_requires=['torch>=1.10,<=2.5'])\n", (2, 5)),
-        ("environment.yml", "dependencies:\n  - pytorch-lightning=1.2\n  - pytorch=1.3.1=py37_cuda\n", (1, 3)),
-        ("environment.yaml", "dependencies:\n  - pytorch::pytorch>=1.9,<2.1\n", (2, 0)),
-        ("environment-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0+cu118\n", (2, 1)),
+        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch<2.1\n", ((2, 0), None)),
+        ("setup.py", "setup(install_requires=['torch>=1.10,<=2.5'])\n", ((2, 5), (1, 10))),
+        (
+            "environment.yml",
+            "dependencies:\n  - pytorch-lightning=1.2\n  - pytorch=1.3.1=py37_cuda\n",
+            ((1, 3), (1, 3)),
+        ),
+        ("environment.yaml", "dependencies:\n  - pytorch::pytorch>=1.9,<2.1\n", ((2, 0), (1, 9))),
+        ("environment-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0+cu118\n", ((2, 1), (2, 1))),
         ("environment.yml", "dependencies:\n  - torchvision=0.9\n  - pytorch-cuda=11.7\n", None),
-        ("conda_environment.yaml", "dependencies:\n  - pytorch=1.12.1\n", (1, 12)),
-        ("env.yml", "dependencies:\n  - pytorch=1.11\n", (1, 11)),
-        ("conda-env-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0\n", (2, 1)),
+        ("conda_environment.yaml", "dependencies:\n  - pytorch=1.12.1\n", ((1, 12), (1, 12))),
+        ("env.yml", "dependencies:\n  - pytorch=1.11\n", ((1, 11), (1, 11))),
+        ("conda-env-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0\n", ((2, 1), (2, 1))),
         ("envelope.yml", "dependencies:\n  - pytorch=1.11\n", None),
     ],
 )
 def test_the_target_is_what_the_project_requires(
-    root: Path, name: str, text: str, release: tuple[int, int] | None
+    root: Path, name: str, text: str, required: tuple[tuple[int, int], tuple[int, int] | None] | None
 ) -> None:
     (root / name).write_text(text)
-    assert config.required_torch(root) == release
-    assert config.find([str(root)]).torch == release
+    assert config.required_torch(root) == required
+    assert config.find([str(root)]).torch == required
 
 
 @pytest.mark.parametrize(

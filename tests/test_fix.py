@@ -712,3 +712,18 @@ def test_benchmark_mode_that_an_option_turns_on_may_be_on():
     (finding,) = [one for one in api.lint_source(text) if one.code == "TDL201"]
     assert "may be on" in finding.message
     assert finding.message.endswith("(`args.cudnn_benchmark`)")
+
+
+@pytest.mark.parametrize(("requirement", "applicability"), [("torch>=1.4", "unsafe"), ("torch>=1.6", "safe")])
+def test_argument_that_a_release_the_project_allows_does_not_take_is_unsafe(requirement, applicability, tmp_path):
+    (tmp_path / "requirements.txt").write_text(f"{requirement}\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom torch.utils.data import DataLoader, RandomSampler\n\ntorch.manual_seed(1)\n"
+        "print(list(DataLoader([1, 2], shuffle=True)), list(RandomSampler([1, 2])))\n"
+    )
+    found = api.lint(tmp_path, select=["TDL302", "TDL303"], cache_dir="")
+    assert [(one.code, one.fix.applicability) for one in found] == [
+        ("TDL302", applicability),
+        ("TDL303", applicability),
+    ]

@@ -158,7 +158,8 @@ def test_requirements_are_read_in_a_straight_line(folder: Path, name: str, text:
 
 def test_requirements_of_one_line_do_not_reach_into_the_next(folder: Path) -> None:
     (folder / "requirements.txt").write_text("torch >= 1.7\nnumpy<2\n")
-    assert required_torch(folder) == newest_allowed(">=1.7") != newest_allowed(">=1.7,<2")
+    assert required_torch(folder) == (newest_allowed(">=1.7"), (1, 7))
+    assert newest_allowed(">=1.7") != newest_allowed(">=1.7,<2")
 
 
 @pytest.mark.parametrize("line", ['\\"""', '"""', "\\'''", '"\\', "\"'", "'''\"\"\""])

@@ -502,7 +502,9 @@ def _own_generator(
         return (_TOO_EARLY,), None
     seed = seeds.initial_seed(call.node, permutes=permutes, at_once=at_once)
     generator = f"{{torch}}.Generator().manual_seed({seed.text})"
-    return (*seed.needs, SetArgument(call.node, "generator", generator)), seed.applicability
+    changes = (*seed.needs, SetArgument(call.node, "generator", generator))
+    oldest = module.target.oldest
+    return changes, "unsafe" if oldest is not None and oldest < _GENERATORS_SINCE else seed.applicability
 
 
 def unordered_batches(module: Module, rule: Rule) -> Iterator[Violation]:

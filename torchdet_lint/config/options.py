@@ -60,8 +60,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run does, every default resolved. Paths are absolute; `root` is the project's folder.
 
-    `older` is the release of torch that the project requires where it is older than all that the tables know. `notes`
-    are lines for the user: what was asked for and is not done.
+    `older` is the release of torch that the project requires where it is older than all that the tables know, `oldest`
+    the oldest that it allows, where it names one. `notes` are lines for the user: what was asked for and is not done.
     """
 
     root: str
@@ -79,6 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     torch: tuple[int, int] = NEWEST_TORCH
     older: tuple[int, int] | None = None
+    oldest: tuple[int, int] | None = None
     devices: tuple[str, ...] = ("cpu", "cuda")
     entry_points: tuple[str, ...] = ()
     seed_functions: tuple[str, ...] = ()

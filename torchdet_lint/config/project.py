@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.config.options import FORMATS, ConfigError, Options
-from torchdet_lint.config.releases import required_torch
+from torchdet_lint.config.releases import Required, required_torch
 from torchdet_lint.config.selectors import nearest
 from torchdet_lint.finding import SEVERITIES
 from torchdet_lint.reading import LARGEST_CONFIGURATION, read
@@ -31,14 +31,14 @@ _CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES, "fail-on": SEV
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """A configuration: the project's folder, the file (empty: none), its options, and complaints
-    about a file that could not be read and was passed over."""
+    """A configuration: the project's folder, the file (empty: none), its options, complaints about a file that could
+    not be read and was passed over, and what the project requires of torch."""
 
     root: str
     file: str = ""
     options: Options = Options()
     errors: tuple[str, ...] = ()
-    torch: tuple[int, int] | None = None
+    torch: Required | None = None
 
 
 def find(paths: Sequence[str]) -> Configuration:

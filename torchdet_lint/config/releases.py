@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint import reading
 from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH
@@ -22,9 +22,16 @@ _ENVIRONMENT = lazy(r"(?:^|[_-])(?:conda|env(?:ironment)?)(?:[_-]|$)|^environmen
 _DIGITS = 9
 
 
-def required_torch(root: Path) -> tuple[int, int] | None:
-    """The newest release that the project's own requirement on torch allows, read as text, be it older than those that
-    the catalogue knows; `None`: no requirement."""
+class Required(NamedTuple):
+    """What a project requires of torch: the newest release that it allows, be it older than those that the catalogue
+    knows, and the oldest, where it names one."""
+
+    newest: tuple[int, int]
+    oldest: tuple[int, int] | None
+
+
+def required_torch(root: Path) -> Required | None:
+    """What the project's own requirement on torch allows, read as text; `None`: no requirement."""
     texts = [root / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
     for path in (*texts, *sorted(root.glob("requirements*.txt")), *_environments(root)):
         try:
@@ -35,9 +42,9 @@ def required_torch(root: Path) -> tuple[int, int] | None:
             continue
         for line in _requirements(text, path.suffix):
             match = _REQUIREMENT.match(line)
-            found = newest_allowed(match["specifier"]) if match is not None else None
-            if found is not None:
-                return found
+            newest = newest_allowed(match["specifier"]) if match is not None else None
+            if match is not None and newest is not None:
+                return Required(newest, _oldest_allowed(match["specifier"]))
     return None
 
 
@@ -77,10 +84,7 @@ def _caret(match: re.Match[str]) -> str:
 
 def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tuple[int, int] | None:
     """`">=2.0,<2.4"` -> `(2, 3)`; `None` where no release that the catalogue knows fits, nor an older one."""
-    clauses: list[tuple[str, tuple[int, ...]]] = [
-        (match["operator"], tuple(int(part[:_DIGITS]) for part in match["release"].split(".")))
-        for match in _CLAUSE.finditer("".join(specifier.split()))
-    ]
+    clauses = _clauses(specifier)
     candidates = [(2, minor) for minor in range(newest[1], -1, -1)] + [
         (1, minor) for minor in range(13, OLDEST_TORCH[1] - 1, -1)
     ]
@@ -93,6 +97,20 @@ def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tu
         if operator in ("==", "===", "~=", "<", "<=") and release < OLDEST_TORCH
     ]
     return min(below, default=None)
+
+
+def _oldest_allowed(specifier: str) -> tuple[int, int] | None:
+    """`">=1.4,<2.4"` -> `(1, 4)`; `None` where `specifier` has no lower bound."""
+    bounds = [release for operator, release in _clauses(specifier) if operator in (">=", ">", "~=", "==", "===")]
+    return max(((*release, 0)[0], (*release, 0)[1]) for release in bounds) if bounds else None
+
+
+def _clauses(specifier: str) -> list[tuple[str, tuple[int, ...]]]:
+    """`">=2.0,<2.4"` -> `[(">=", (2, 0)), ("<", (2, 4))]`."""
+    return [
+        (match["operator"], tuple(int(part[:_DIGITS]) for part in match["release"].split(".")))
+        for match in _CLAUSE.finditer("".join(specifier.split()))
+    ]
 
 
 def known(release: tuple[int, int]) -> tuple[tuple[int, int], tuple[int, int] | None]:

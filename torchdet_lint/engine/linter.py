@@ -78,7 +78,8 @@ class Linter:
         settings = self.settings
         relevant = (
             __version__, interpreter(), fingerprint(_extra(settings)), sorted(self.codes), settings.torch,
-            settings.older, settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
+            settings.older, settings.oldest, settings.devices, settings.seed, settings.seed_functions,
+            settings.deterministic_algorithms,
             content_hash(read(settings.measured)) if settings.measured else "",
         )  # fmt: skip
         self._key = tuple(map(repr, relevant))
@@ -112,7 +113,7 @@ class Linter:
         """What the code is judged for."""
         from torchdet_lint.module.module import Target
 
-        return Target(self.settings.torch, self.settings.devices, self.settings.older)
+        return Target(self.settings.torch, self.settings.devices, self.settings.older, self.settings.oldest)
 
     @property
     def triggers(self) -> Triggers:

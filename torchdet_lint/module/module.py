@@ -39,11 +39,13 @@ _Result = TypeVar("_Result")
 
 class Target(NamedTuple):
     """What the code is judged for: a torch release `(major, minor)` and the devices that it may run on; `older` is the
-    release that the project requires where the tables know none that is so old."""
+    release that the project requires where the tables know none that is so old, `oldest` the oldest that it allows,
+    where it names one."""
 
     torch: tuple[int, int] = (2, 15)
     devices: tuple[str, ...] = ("cpu", "cuda")
     older: tuple[int, int] | None = None
+    oldest: tuple[int, int] | None = None
 
     @property
     def release(self) -> tuple[int, int]:
