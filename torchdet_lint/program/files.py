@@ -61,6 +61,7 @@ class ProjectFiles:
         self._bodies = bodies
         self._listed = frozenset(outlines)
         self._registered: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        self._outside: dict[str, list[tuple[str, str, str]]] = {}
         # By the last word of what they import, the listed files; None until somebody asks.
         self._importers: dict[str, set[str]] | None = None
         self._configs: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -188,6 +189,24 @@ class ProjectFiles:
             found = [one for method in sorted(methods) for one in self._registered_by((home, names[0]), method)]
             return found if len(found) <= _SHELF else []
         return self._registered_by((home, names[0]))
+
+    def registered_outside(self, package: str, what: str) -> list[tuple[str, str]]:
+        """The classes and functions, each a file and a name there, that files of the project register with an object
+        of the library `package`, or of its family, by a decorator that says so: with that of which the name tells
+        `what`, if there is one; none where too much is there to tell what is meant."""
+        families = self.library.facts.programs.family_of
+        family = families(package)
+        if family not in self._outside:
+            self._outside[family] = [
+                (decorator.rpartition(".")[0].rpartition(".")[2].lower(), path, definition)
+                for path in sorted(self._listed)
+                if any(families(dotted.partition(".")[0]) == family for dotted in self._outlines[path].imports)
+                for decorator, definition in self.summary(path).registered
+                if families(decorator.partition(".")[0]) == family and "egist" in decorator.rpartition(".")[2]
+            ]
+        found = self._outside[family]
+        meant = [one for one in found if what in one[0]] or found
+        return [(path, definition) for _, path, definition in meant] if len(meant) <= _SHELF else []
 
     def _registered_by(self, registry: tuple[str, str], method: str = "") -> list[tuple[str, str]]:
         """What is registered with `registry`, by its `method` if that is named."""

@@ -178,12 +178,14 @@ class Lookup:
             and not self.files.modules.shadowed(plain, file)
         ):
             # What the tables say of a framework holds beside its own source too.
-            return [Referent("external", "", self.library.canonical(name))]
+            made = self._registered_with(plain, paren, after, level)
+            return [*made, Referent("external", "", self.library.canonical(name))]
         place = self.files.locate(plain, file)
         if place is None:
             if name.startswith("."):
                 return [Referent("unknown", file, TOKEN.findall(name)[-1])]
-            return [Referent("external", "", name)] if ITEM not in name else []
+            made = self._registered_with(plain, paren, after, level)
+            return [*made, Referent("external", "", name)] if ITEM not in name else made
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
         if not place.rest:
@@ -191,6 +193,20 @@ class Lookup:
             meant = self._defined(place.path, named[0], level) if named else []
             return self.follow(self._hidden(place.path, level) or meant or found, tokens, level)
         return self._of_module(place.path, tokens, level)
+
+    def _registered_with(self, plain: str, paren: str, after: str, level: int) -> list[Referent]:
+        """What the function `plain` of a library may make, of what the project registers there, and what is done with
+        it."""
+        last = plain.rpartition(".")[2]
+        if not self.facts.words.builds.search(last):
+            return []
+        found = [
+            referent
+            for path, name in self.files.registered_outside(plain.partition(".")[0], last.rpartition("_")[2])
+            for referent in self.evaluate(name, path, level=level)
+            if referent.kind in _CALLED
+        ]
+        return self.follow(found, [*(("()",) if paren else ()), *TOKEN.findall(after)], level)
 
     def _of_module(self, file: str, tokens: list[str], level: int) -> list[Referent]:
         """What `tokens` of the module `file` stand for; an item of one of its dictionaries may be all that any file

@@ -34,6 +34,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     configured: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    builders: str = "(?!)"
     dispatches: frozenset[str] = frozenset()
     starts_itself: frozenset[str] = frozenset()
     lazy: frozenset[str] = frozenset()
@@ -82,6 +84,15 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def moves_what(self) -> re.Pattern[str]:
         """The last word of the name of a function that moves its first argument and gives it back: search."""
         return re.compile(self.movers)
+
+    @functools.cached_property
+    def builds(self) -> re.Pattern[str]:
+        """The last word of the name of a library's function that makes what is registered there: search."""
+        return re.compile(self.builders)
+
+    def family_of(self, package: str) -> str:
+        """What `package` shares its registries with: the beginning of its name, or all of it."""
+        return next((family for family in self.families if package.startswith(family)), package)
 
     @functools.cached_property
     def may_trace(self) -> re.Pattern[str]:

@@ -55,8 +55,10 @@ class Registries:
         if home is self.scopes.module and self._may_be_filled(node.id, depth):
             yield ".".join([f"@.{node.id}", *parts])
         for bound in home.given.get(node.id, ()):
-            if bound.kind == "import" and bound.target.partition(".")[0] not in self.roots:
-                yield ".".join([bound.target.removesuffix("."), *parts])
+            if bound.kind == "import":
+                full = ".".join([bound.target.removesuffix("."), *parts])
+                if "egist" in full or full.partition(".")[0] not in self.roots:
+                    yield full
             elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):
                 yield f"${'cls' if home.first == 'class' else 'self'}.{parts[0]}"
 
