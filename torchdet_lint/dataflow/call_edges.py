@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.module.facts import Class
-    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.module import Call, Module, Value
 
 _PROPERTIES = ("property", "cached_property")
 
@@ -137,6 +137,14 @@ class CallEdges:
                 found.append(current)
                 queue += self.bases(*current)
         return found
+
+    def kept(self, module: Module, class_: Class, name: str) -> Iterator[tuple[Module, Value]]:
+        """What `class_`, or else the next that it derives from, gives its attribute `name`, each with its file."""
+        for there, relative in self.ancestors(module, class_):
+            values = there.attribute_values(relative, name)
+            if values:
+                yield from ((there, there.value_at(*value)) for value in values)
+                return
 
     def derived(self, class_: Class) -> list[tuple[Module, Class]]:
         """The classes of the file that derive from `class_`."""

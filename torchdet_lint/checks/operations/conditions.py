@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.checks.operations.gone_through import numbers
+from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, AbstractValue
@@ -71,6 +72,7 @@ class Conditions:
         self.module = module
         self.inference = inference
         self.comparisons = module.shared(Comparisons)
+        self._dictionaries: dict[int, list[dict[str, Value]]] = {}
 
     def hold(self, candidate: Candidate, condition: Condition, inferred: AbstractValue) -> bool:
         """Whether the call meets `condition`, where the op works on a tensor with that value."""
@@ -95,7 +97,20 @@ class Conditions:
                 return _met_by(condition, default) or self._passed(value, condition)
             if condition.test == "not-in" and (sizes := numbers(self.module, value)):
                 return any(_met_by(condition, one) for one in sizes)
+        if value is None and call.opaque and self._unpacked(call, condition):
+            return True
         return self.module.holds(call, condition, parameters)
+
+    def _unpacked(self, call: Call, condition: Condition) -> bool:
+        """Whether a dictionary that `call` may unpack has a constant that meets `condition`."""
+        known = self._dictionaries.get(id(call.node))
+        if known is None:
+            known = self._dictionaries[id(call.node)] = list(unpacked(self.module, call))
+        given = (entries.get(condition.argument) for entries in known)
+        return any(
+            one is not None and isinstance(one.constant, (str, int)) and _met_by(condition, one.constant)
+            for one in given
+        )
 
     def evidently_failing(self, candidate: Candidate) -> Condition | None:
         """A condition that the call does not meet, by what costs less to ask than what the op works on."""

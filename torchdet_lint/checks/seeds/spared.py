@@ -14,11 +14,7 @@ from torchdet_lint.module.tree import positional
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module, Value
-
-# Of so many classes, each the base of another one, an attribute is looked for.
-_BASES = 3
 
 
 class _Missing(NamedTuple):
@@ -89,24 +85,14 @@ def _is_something(module: Module, value: Value | None, missing: _Missing) -> boo
 def _is_generator(module: Module, value: Value) -> bool:
     """Whether a value is evidently a generator that somebody made, also by a name of it."""
     made = module.followed(value.node, value.scope, value.order) or value
-    kept: list[tuple[Module, cst.CSTNode]] = [(module, made.node)]
+    kept = [(module, made)]
     if isinstance(made.node, cst.Attribute) and bare(made.node.value) == "self":
-        kept = list(_kept(module, module.enclosing_class(made.node), made.node.attr.value, _BASES))
+        class_ = module.enclosing_class(made.node)
+        kept = list(CallEdges(module).kept(module, class_, made.node.attr.value)) if class_ is not None else []
     makers = module.library.facts.workers.generators
     return bool(kept) and all(
-        isinstance(node, cst.Call) and not makers.isdisjoint(there.resolve(node.func)) for there, node in kept
+        isinstance(one.node, cst.Call) and not makers.isdisjoint(there.resolve(one.node.func)) for there, one in kept
     )
-
-
-def _kept(module: Module, class_: Class | None, name: str, depth: int) -> Iterator[tuple[Module, cst.CSTNode]]:
-    """What `class_` and its bases, also of other files, give their attribute `name`, each with its file."""
-    if class_ is None:
-        return
-    yield from ((module, one[0]) for one in module.resolver.attribute_values(class_, name))
-    for base in module.base_names(class_) if depth > 0 else ():
-        place = module.neighbour(base) if module.neighbour is not None else None
-        if place is not None:
-            yield from _kept(place[0], place[0].local_class(f"@.{place[1]}"), name, depth - 1)
 
 
 def asks_for_none(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None, bool]:

@@ -156,12 +156,9 @@ class Dictionaries:
         """The entries of a dictionary that objects of `class_` keep in an attribute, those that any method adds
         included."""
         resolver, dotted = self.values.resolver, names.dotted(node)
-        found = _either(
-            [
-                self.dictionary(value.node, value.scope, value.order, depth - 1)
-                for value in resolver.attribute_values(class_, node.attr.value)
-            ]
-        )
+        values = resolver.attribute_values(class_, node.attr.value)
+        made = [self.dictionary(value.node, value.scope, value.order, depth - 1) for value in values]
+        found = _either(made) if made else None
         unknown = self.changes_in(class_, dotted) if found else 0
         related = self._related(class_) if unknown else []
         for unit in (unit for one in related for unit in one.units):

@@ -1,0 +1,62 @@
+"""A call that unpacks a dictionary, `interpolate(x, size, **self.options)` -> the dictionaries that it may be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.module.names import dotted
+from torchdet_lint.module.tree import positional
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.module.module import Call, Module, Value
+
+# Attributes and parameters are looked through so many times, and so many calls of one function.
+_DEEP = 6
+_CALLS = 12
+
+
+def unpacked(module: Module, call: Call) -> Iterator[dict[str, Value]]:
+    """The entries of what `call` unpacks, where an attribute has it from a base class or a constructor, or callers of
+    the function around give it."""
+    for arg in call.node.args:
+        if arg.star == "**":
+            yield from _entries(module, module.value_at(arg.value, call.scope, call.order), _DEEP)
+
+
+def _entries(module: Module, value: Value, depth: int) -> Iterator[dict[str, Value]]:
+    if isinstance(value.node, cst.Name):
+        module.load_where(None, value.node.value)
+    entries = module.dictionary(value.node, value.scope, value.order)
+    if entries:
+        yield entries
+        return
+    for there, given in _given(module, value) if depth > 0 else ():
+        yield from _entries(there, given, depth - 1)
+
+
+def _given(module: Module, value: Value) -> Iterator[tuple[Module, Value]]:
+    """What an attribute of `self` or a parameter stands for, each with its file."""
+    node = value.node
+    if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+        class_ = module.resolver.class_of(node.value, value.scope)
+        if class_ is not None:
+            yield from CallEdges(module).kept(module, class_, node.attr.value)
+        return
+    home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
+    bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
+    parameter = bindings[0].node if len(bindings) == 1 else None
+    function = home.node if home is not None else None
+    if not isinstance(parameter, cst.Param) or not isinstance(function, cst.FunctionDef):
+        return
+    if parameter.default is not None:
+        yield module, module.value(parameter.default)
+    names = positional(function)[module.enclosing_class(function) is not None :]
+    for count, (there, call) in enumerate(CallEdges(module).callers_with_files(function)):
+        given = call.argument(parameter.name.value, names)
+        if count < _CALLS and given is not None:
+            yield there, given
