@@ -154,7 +154,7 @@ class Follower(Calling):
             within, self.trail.joined = self.trail.joined, True
             uses = list(self.iterated(node, self.of(call)))
             self.trail.joined = within
-            kept = any(use.kind in KEPT for use in uses)
+            kept = any(use.kind in KEPT or use.kind in _OUTER for use in uses)
             yield Use(call, "joined" if kept else "told", node if self.trail.is_set else None)
         elif arg.star:
             yield Use(call, "called")
