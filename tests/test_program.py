@@ -283,10 +283,11 @@ def test_a_data_set_in_a_module_called_like_a_library_is_in_sight(project):
     assert [(one.code, one.severity) for one in found] == [("TDL301", "note")]
 
 
-def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(project):
+@pytest.mark.parametrize("drawn", ["torch.rand(3)", "torch.empty(3).uniform_()", "self.rows.clone().normal_()"])
+def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(drawn, project):
     loader = (
         "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\nclass Noise(Dataset):\n"
-        "    def __len__(self):\n        return 8\n    def __getitem__(self, index):\n        return torch.rand(3)\n\n"
+        f"    def __len__(self):\n        return 8\n    def __getitem__(self, index):\n        return {drawn}\n\n"
         "def load():\n    return DataLoader(Noise(), num_workers=2)\n"
     )
     main = f"from data import load\n\n{GUARD}    list(load())\n"
@@ -300,11 +301,12 @@ def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(pro
     [
         ("for row in loader:\n    print(row)\n", "error"),
         ("def main():\n    for row in loader:\n        print(row)\n\nmain()\n", "error"),
-        ("rows = iter(loader)\n", "note"),
+        ("rows = iter(loader)\n", "error"),
+        ("rows = loader\n", "note"),
     ],
 )
 def test_a_file_without_a_guard_that_only_loops_over_a_loader_is_a_program(below, severity, tmp_path):
-    """One that prints nothing may be there for files that were not linted, which may seed torch."""
+    """One that only makes it may be there for files that were not linted, which may seed torch."""
     text = (
         "import random\nfrom torch.utils.data import DataLoader, Dataset\n\nclass Noise(Dataset):\n"
         "    def __len__(self):\n        return 8\n\n    def __getitem__(self, at):\n        return random.random()\n"

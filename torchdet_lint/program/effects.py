@@ -122,6 +122,8 @@ which draws only when it runs; `SEEDED_BY_SOME` -> classes that may be picked, e
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 # What transforms draw from `random` when an item of a data set is made.
 ITEMS = "python_items"
+# What a loader draws from torch's generator for its workers: each seeds `random` and NumPy with it too.
+BASE_SEED = "base_seed"
 TRAINING = frozenset(IN_TRAINING.values())
 # The generators that somebody may seed.
 _SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
@@ -138,6 +140,7 @@ _GENERATOR = {
     "weights": "torch",
     "dropout": "torch",
     "on_cuda": "torch",
+    BASE_SEED: "torch",
     "numpy_training": "numpy",
     "estimator": "numpy",
     "imgaug": "numpy",
@@ -146,6 +149,8 @@ _GENERATOR = {
     "cublas": "cublas",
     "cuda": "cuda",
 }
+
+_SEEDED_THERE = ("numpy", "numpy_training", "python", "python_training", ITEMS)
 
 
 def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
@@ -223,9 +228,12 @@ def handed(inner: Effects, step: Step) -> Effects:
         return {} if step.sized and step.kind == "draw" else lent(_own(step), step.lends)
     if step.kind == WORKER:
         drawn = inner.get("draw:torch")
-        if drawn is None or ("seed:torch" in inner and "first:torch" not in inner):
-            return {}
-        return {"draw:torch": drawn, "begin:torch": ("torch", drawn)}
+        if drawn is not None and not ("seed:torch" in inner and "first:torch" not in inner):
+            return {"draw:torch": drawn, "begin:torch": ("torch", drawn)}
+        # A function of the program's own that workers start with may seed what torch has.
+        drawn_from = _SEEDED_THERE if step.ref.what else ()
+        seeded = [one for one in drawn_from if f"draw:{one}" in inner and f"seed:{_GENERATOR[one]}" not in inner]
+        return {f"draw:{BASE_SEED}": step.ref, "begin:torch": (BASE_SEED, step.ref)} if seeded else {}
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)

@@ -6,7 +6,19 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
-from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, WORKER, Effects, Node, Ref, Step, combine
+from torchdet_lint.program.effects import (
+    BASE_SEED,
+    ITEMS,
+    STARTED,
+    STEPS,
+    TRAINING,
+    WORKER,
+    Effects,
+    Node,
+    Ref,
+    Step,
+    combine,
+)
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import Seeders
 from torchdet_lint.program.transfer.passing import ruled_out
@@ -23,9 +35,11 @@ if TYPE_CHECKING:
 _TESTS = f"{os.sep}tests{os.sep}"
 # So many calls lead at most from the start of a program to what seeds it.
 _DEEP = 8
+# The release from which on torch seeds NumPy in workers.
+_WORKERS_SEED_NUMPY = (1, 9)
 _ARGUMENTS = "flag:arguments"
 CHANNELS = {
-    "torch": ("torch", "on_cuda", "weights", "dropout"),
+    "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED),
     "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
     "python": ("python", "python_training", ITEMS),
 }
@@ -272,6 +286,8 @@ class Entry(NamedTuple):
                 continue
             if channel == "on_cuda" and "seed:cuda" in self.effects:
                 continue
+            if channel == BASE_SEED and self.target.torch < _WORKERS_SEED_NUMPY:
+                continue
             if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
                 continue
             if channel == ITEMS and self.has("workers") and not self.has("no_workers"):
@@ -297,6 +313,8 @@ class Entry(NamedTuple):
                 if step.node is None:
                     if step.kind in ("draw", "borrow") and (step.kind == "borrow" or step.channel in CHANNELS[library]):
                         return True
+                elif step.kind == WORKER and library == "torch":
+                    return True
                 elif step.node not in seen and not (
                     step.kind == "process"
                     and (library == "python" or step.channel == "pool" or not self.takes_state(step))

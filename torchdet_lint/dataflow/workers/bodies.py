@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 PARTIAL = "functools.partial"
+_TENSOR = "torch.Tensor."
 _Part = ast.Call | ast.Name | ast.Attribute | ast.Subscript
 
 
@@ -45,6 +46,12 @@ class WorkerBodies:
         self.module = module
         self.facts = module.library.facts.workers
         self.draws = {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
+        # Methods of tensors that no other objects have: `uniform_`.
+        self._fills = {
+            name.removeprefix(_TENSOR): draw
+            for name, draw in self.draws.items()
+            if name.startswith(_TENSOR) and name.endswith("_")
+        }
         self._seeds = {name: row for row in module.library.facts.seeds for name in row.names}
         self.chains = module.shared(CallChain)
         self.classes = Classes(module)
@@ -231,8 +238,10 @@ class WorkerBodies:
             for value, inner in scope.instance.attributes.get(held.attr) or ():
                 self._run_on(value, inner, f"{scope.way}.{held.attr}" if scope.way else None, depth, "__next__")
             return
-        if name in self.draws:
-            draw = self.draws[name]
+        draw = self.draws.get(name)
+        if draw is None and isinstance(function, ast.Attribute):
+            draw = self._fills.get(function.attr)
+        if draw is not None:
             generator = any(keyword.arg in ("generator", "random_state") for keyword in node.keywords)
             if not generator and not self._is_seeded_above(node, draw.library, scope):
                 self._drawn.add(draw.library)
