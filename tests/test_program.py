@@ -283,6 +283,19 @@ def test_a_data_set_in_a_module_called_like_a_library_is_in_sight(project):
     assert [(one.code, one.severity) for one in found] == [("TDL301", "note")]
 
 
+@pytest.mark.parametrize(("mode", "severity"), [("plain", "note"), ("other", "warning")])
+def test_what_an_attribute_holds_that_only_another_mode_gives_does_not_run_in_workers(mode, severity, project):
+    text = (
+        "import torch\nfrom elsewhere import change\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+        "class Rows(Dataset):\n    def __init__(self, mode):\n        self.mode = mode\n"
+        '        if mode == "other":\n            self.change = change\n\n    def __len__(self):\n        return 8\n\n'
+        "    def __getitem__(self, index):\n        return self.change(index) if self.changes else index\n\n"
+        f'{GUARD}    torch.manual_seed(0)\n    print(list(DataLoader(Rows("{mode}"), num_workers=2)))\n'
+    )
+    (finding,) = [one for one in lint(project(train_DOT_py=text), min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
 @pytest.mark.parametrize("drawn", ["torch.rand(3)", "torch.empty(3).uniform_()", "self.rows.clone().normal_()"])
 def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(drawn, project):
     loader = (

@@ -329,6 +329,8 @@ class WorkerBodies:
             return
         values = scope.instance.attributes.get(attribute.attr)
         if values is None:
+            if any(_gives(class_, attribute.attr) for class_, _ in scope.instance.classes):
+                return  # where this object never comes
             # A base class of a library has it: data, unless its name says that it runs and it may have been given.
             kept = any(self.classes.known(name) for name in scope.instance.foreign)
             self._out = self._out or not kept or (self._holds(attribute.attr) and not scope.instance.whole)
@@ -366,6 +368,14 @@ class WorkerBodies:
 
     def _holds(self, parameter: str) -> bool:
         return any(word in parameter.lower() for word in self.facts.arguments)
+
+
+def _gives(class_: ast.ClassDef, name: str) -> bool:
+    """Whether a method of `class_` gives its object the attribute `name`."""
+    return any(
+        isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store) and one.attr == name and _is_of_self(one)
+        for one in walk(class_)
+    )
 
 
 def _above(node: ast.expr, function: ast.FunctionDef) -> Iterator[ast.stmt]:
