@@ -22,6 +22,7 @@ _WORD = lazy(r"\w")
 _PUNCTUATION = bytes(one for one in range(128) if not (chr(one).isalnum() or chr(one) == "_"))
 _APART = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 _QUOTED = lazy(r"""["']([\w+-]+)["']""")
+_UNPACKED = "**self."
 _Need = tuple[frozenset[str], ...]
 
 
@@ -41,12 +42,16 @@ class Triggers:
     """The words for which a statement is parsed, and what else must stand in the file for them to mean anything.
 
     `names` are the dotted names that end in a word, for the words that mean nothing by themselves; `roots` are what the
-    names of others begin with, any of which a file may take from one that it takes whole.
+    names of others begin with, any of which a file may take from one that it takes whole. `quoted` are the texts that
+    arguments must be, which another file may give to what an object keeps and unpacks.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.needs, self.names = _needs(catalogue)
         self.roots = frozenset[str]().union(*(need[0] for needs in self.needs.values() for need in needs if need))
+        self.quoted = frozenset[str]().union(
+            *(some for needs in self.needs.values() for need in needs for some in need[1:])
+        )
         rules = catalogue.rules.values()
         self.marks = tuple(sorted({way for rule in rules for mark in rule.marks for way in spellings(mark)}))
         self.patterns = tuple(re.compile(text) for rule in rules for text in rule.patterns)
@@ -58,7 +63,7 @@ class Triggers:
         if "import *" in text:
             present |= self.roots
         if any(len(need) > 1 for word in candidates for need in self.needs[word]):
-            present.update(f"'{word}'" for word in _QUOTED.findall(text))
+            present.update(self.quoted if _UNPACKED in text else (f"'{word}'" for word in _QUOTED.findall(text)))
         return frozenset(
             word
             for word in candidates
