@@ -599,18 +599,19 @@ class Transfer(Recorder):
                 ]
         process = runner.process not in ("", "rpc")
         how = "process" if process else "later" if runner.deferred else "call"
+        what: str = runner.process
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             if runner.deferred and self.node.name in (MODULE, STARTED):
                 return  # whoever goes through it says so there
             how = WORKER
+            if not self.facts.given(event, "worker_init_fn", runner.parameters):
+                what = LOADER
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         outer = self.event
         if runner.workers or runner.ungraded:  # a loader's items are no results of a model
             self.event = msgspec.structs.replace(outer, ungraded=True)
         for target in dict.fromkeys(targets):
             made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
-            seeds_all = how == WORKER and not self.facts.given(event, "worker_init_fn", runner.parameters)
-            what = LOADER if seeds_all else runner.process
             self.add(how, what, runner.process, Node(target.file, target.name, target.owner, made))
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
