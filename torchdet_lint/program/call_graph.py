@@ -87,7 +87,7 @@ class Project:
         if known is None:
             transfer = Transfer(project.lookup, node, project.narrowing)
             known = project._steps[node] = transfer.run()
-            notes = notes_of(transfer.constructors, transfer.asks, transfer.decides)
+            notes = notes_of(transfer.constructors, transfer.factories, transfer.asks, transfer.decides)
             if notes is not None:
                 project._notes[node] = notes
         return known

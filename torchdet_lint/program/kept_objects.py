@@ -27,10 +27,12 @@ _GIVEN = ("class", "function", "instance")
 
 
 class Notes(NamedTuple):
-    """What a node does that bears on attributes: it calls constructors; it `asks`, calls through attributes of `self`
-    of which nobody knows what they are; and what attributes of `self` are, if constants, `decides` what it does."""
+    """What a node does that bears on attributes: it calls constructors, and `factories`, functions that hand on what
+    they are given; it `asks`, calls through attributes of `self` of which nobody knows what they are; and what
+    attributes of `self` are, if constants, `decides` what it does."""
 
     constructors: tuple[tuple[Referent, Event], ...]
+    factories: tuple[tuple[Referent, Event], ...]
     asks: tuple[str, ...]
     decides: tuple[str, ...]
 
@@ -63,13 +65,22 @@ class KeptObjects:
                 for constructor, parameter in self._parameters(node.owner, attribute):
                     referents |= dict.fromkeys(
                         one
-                        for one in given.get((node.owner, constructor), {}).get(parameter, ())
+                        for one in self._passed(given.get((node.owner, constructor), {}), constructor, parameter)
                         # `optimizer = Wrapper(optimizer)`: what it keeps is what the name meant before.
                         if one.kind != "instance" or (one.file, one.name) != node.owner
                     )
                 if referents:
                     kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
         return kept
+
+    def _passed(
+        self, given: Mapping[str, set[Referent]], constructor: tuple[str, str], parameter: str
+    ) -> set[Referent]:
+        """Of what `constructor` is given, that which its `parameter` stands for: all that is left, of `*args`."""
+        body = self.lookup.files.summary(constructor[0]).body(constructor[1])
+        if body is None or body.stars not in ("*", "***") or parameter not in body.parameters[-len(body.stars) :]:
+            return given.get(parameter, set())
+        return {one for name, referents in given.items() if name.startswith("*") for one in referents}
 
     def _parameters(self, owner: tuple[str, str], attribute: str) -> list[tuple[tuple[str, str], str]]:
         """The constructors in which an object of `owner` is given the attribute, file and name, and the parameter."""
@@ -87,7 +98,7 @@ class KeptObjects:
         for _ in range(_ROUNDS):
             before = _size(found)
             for node, notes in self.notes.items():
-                for referent, event in notes.constructors:
+                for referent, event in (*notes.constructors, *notes.factories):
                     given = found.setdefault((referent.owner, (referent.file, referent.name)), {})
                     for parameter, referents in self._arguments(node, referent, event, found):
                         given.setdefault(parameter, set()).update(referents)
@@ -163,8 +174,11 @@ def _size(given: Given) -> int:
 
 
 def notes_of(
-    constructors: Iterable[tuple[Referent, Event]], asks: Iterable[str], decides: Iterable[str]
+    constructors: Iterable[tuple[Referent, Event]],
+    factories: Iterable[tuple[Referent, Event]],
+    asks: Iterable[str],
+    decides: Iterable[str],
 ) -> Notes | None:
     """Notes on a node, if there is anything to note."""
-    notes = Notes(tuple(constructors), tuple(dict.fromkeys(asks)), tuple(dict.fromkeys(decides)))
+    notes = Notes(tuple(constructors), tuple(factories), tuple(dict.fromkeys(asks)), tuple(dict.fromkeys(decides)))
     return notes if any(notes) else None

@@ -23,6 +23,7 @@ from torchdet_lint.program.syntax.shapes import (
     tail_of,
     without_constants,
 )
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
@@ -34,6 +35,8 @@ _CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", 
 _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
 
 # The words in the names of the methods that operators call.
+# An attribute of the object itself, and no more.
+_KEPT = lazy(r"\$self\.\w+")
 _STARTS_WORKER = "worker_init_fn"
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv",
@@ -146,7 +149,7 @@ class Expressions:
             return [node.value]
         if isinstance(node, ast.Subscript):
             names = self.names.resolve(node.value, self.scope)
-            mine = tuple(f"{name}.__getitem__" for name in names if name.endswith(")") and _is_of_a_class(name))
+            mine = tuple(f"{name}.__getitem__" for name in names if self._may_give_rows(name))
             if mine:
                 self.add("call", node, branch, mine, deferred=deferred)
             return [node.value, *without_constants((node.slice,))]
@@ -154,6 +157,13 @@ class Expressions:
         if isinstance(node, ast.YieldFrom):
             self.iteration(node.value, branch)
         return children(node)
+
+    def _may_give_rows(self, name: str) -> bool:
+        """Whether `name` may stand for an object of the project of which rows are taken: one that is made here, or what
+        a data set keeps and goes through row by row."""
+        if name.endswith(")"):
+            return _is_of_a_class(name)
+        return self.scope.name.endswith(".__getitem__") and _KEPT.fullmatch(name) is not None
 
     def read(self, owner: ast.Name | ast.Call, attribute: str) -> Names:
         """The names of an attribute that may be a property of the project: of `self`, where its class has it, and of an

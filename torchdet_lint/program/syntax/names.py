@@ -154,6 +154,7 @@ class Resolver(Registries):
             if isinstance(node.op, ast.Mult) or (isinstance(node.op, ast.Add) and literals):
                 joined = literals if isinstance(node.op, ast.Mult) else sides
                 return [name for side in joined for name in self.resolve(side, scope, depth - 1)]
+            return self.elements(node, scope, depth - 1)
         return ()
 
     def _display(self, node: ast.Dict | ast.Tuple | ast.List, scope: Scope, depth: int) -> Iterable[str]:

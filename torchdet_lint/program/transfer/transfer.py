@@ -26,7 +26,7 @@ from torchdet_lint.program.transfer.passing import (
     ruled_out,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
-from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
+from torchdet_lint.program.transfer.relays import captured, handed_parameters, hands_objects_on, relayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
@@ -60,6 +60,7 @@ class Transfer(Recorder):
         self.narrowing = narrowing
         # Constructors that are called, and attributes of `self` through which something unknown is.
         self.constructors: list[tuple[Referent, Event]] = []
+        self.factories: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
         # The functions that are defined in arms that do not run.
         self._undefined: frozenset[str] = frozenset()
@@ -291,6 +292,8 @@ class Transfer(Recorder):
             return
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
+        elif body is not None and hands_objects_on(body, event):
+            self.factories.append((referent, event))
         given = (
             constants(
                 referent,
