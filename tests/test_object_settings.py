@@ -300,3 +300,36 @@ def test_of_a_class_that_takes_attributes_by_name_nothing_is_known(project, chan
 )
 def test_attributes_that_a_line_assigns(line, names):
     assert "".join(sorted(assigned([line]))) == names
+
+
+@pytest.mark.parametrize(
+    ("made", "names"),
+    [
+        ("args = parser.parse_args()", ""),
+        ("args, rest = parser.parse_known_args(argv)", ""),
+        ("args = parser", "mode"),
+        ("other = parser.parse_args()", "mode"),
+    ],
+)
+def test_options_of_the_command_line_are_no_attributes_of_other_objects(made, names):
+    assert "".join(sorted(assigned([made, "args.mode = 'test'"]))) == names
+
+
+@pytest.mark.parametrize(("mode", "unseeded"), [("test", False), ("train", True)])
+def test_workers_run_what_an_object_was_made_with_through_the_constructor_around(tmp_path, mode, unseeded):
+    """The mode goes from the program to a loader, and from there to the data set that it keeps."""
+    (tmp_path / "data.py").write_text(
+        "import random\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+        "class Rows(Dataset):\n    def __init__(self, mode):\n        self.mode = mode\n\n"
+        "    def __len__(self):\n        return 8\n\n    def __getitem__(self, index):\n"
+        "        return random.random() if self.mode == 'train' else index\n\n"
+        "class Loader:\n    def __init__(self, mode):\n        self.rows = Rows(mode)\n"
+        "        self.data = DataLoader(self.rows, num_workers=1)\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import argparse\nfrom data import Loader\n\ndef main():\n"
+        "    args = argparse.ArgumentParser().parse_args()\n    args.mode = 'test'\n"
+        f"    for row in Loader('{mode}').data:\n        print(row)\n\nif __name__ == '__main__':\n    main()\n"
+    )
+    found = run.run([str(tmp_path)], Settings(root=str(tmp_path), select=("TDL101",), cache_dir=str(tmp_path / "c")))
+    assert bool(found.findings) is unseeded

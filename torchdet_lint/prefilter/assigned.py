@@ -17,19 +17,25 @@ _ATTRIBUTE = lazy(r"\.([^\W\d]\w*)\b(?!\s*[.\[(])")
 _NAMED = lazy(r"\b(?:setattr|__setattr__)[ \t]*\(\s*[^,()\n]{1,80},\s*[\"'](\w+)[\"']")
 # What gives an object attributes by names of the run.
 _AT_RUN_TIME = lazy(r"\bsetattr[ \t]*\(\s*self\b|\bself\.__dict__|\bvars[ \t]*\(\s*self\b|__setattr__|__setstate__")
+# A name for what the command line says, and an attribute of one.
+_OPTIONS = lazy(r"\s*(\w+)(?:\s*,\s*\w+)?\s*=.*\.parse_(?:known_)?args[ \t]*\(")
+_OPTION = lazy(r"\s*(\w+)\.\w+\s*")
 ANY = "*"
 
 
 def assigned(lines: Sequence[str]) -> dict[str, int]:
     """How often statements assign to attributes of each name, whatever they are of; `ANY` where names of the run do.
-    `self.name = …` does not count."""
+    `self.name = …` does not count, nor do options of the command line, `args.name = …`."""
     found: dict[str, int] = {}
+    options = {match[1] for line in lines if ".parse_" in line and (match := _OPTIONS.match(line)) is not None}
     for line in lines:
         if "=" in line and "." in line and not _evidently_none(line):
             call = _CALL.search(line)
             *targets, _ = _ASSIGNS.split(line[: call.start() + 1] if call is not None else line)
             for target in targets:
                 if _PLAIN.fullmatch(target) is not None:
+                    continue
+                if options and (option := _OPTION.fullmatch(target)) is not None and option[1] in options:
                     continue
                 for name in _ATTRIBUTE.findall(target):
                     found[name] = found.get(name, 0) + 1

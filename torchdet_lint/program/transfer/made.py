@@ -9,23 +9,30 @@ from torchdet_lint.program.events import PLAIN
 from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of, passed_constant
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchdet_lint.program.events import Body, Event
     from torchdet_lint.program.lookup import Lookup
 
 
 def made_with(
-    lookup: Lookup, body: Body | None, name: str, object_: Referent, method: Referent
+    lookup: Lookup, body: Body | None, name: str, object_: Referent, method: Referent, given: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
-    """What attributes that decide on branches of `method` are of the object that `name`, `data.Images()`, stands for in
-    a function with this `body`: of all the objects of the class that it makes, the same."""
+    """What attributes that decide on branches of `method` are of the object that `name`, `data.Images()` or an
+    attribute, stands for in a function with this `body`, which is `given` constants: of all the objects of the class
+    that it makes, the same."""
     called = body_of(lookup, method)
-    if body is None or called is None or not name.endswith("()"):
+    if body is None or called is None or not (name.endswith("()") or name.startswith("$self.")):
         return ()
     asked = {test.parameter for test in called.tests if test.parameter.startswith("self.")}
-    made = [event for event in body.events if asked and event.kind == "call" and name[:-2] in event.names]
+    calls = [event for event in body.events if asked and event.kind == "call"]
+    if name.endswith("()"):
+        made = [event for event in calls if name[:-2] in event.names]
+    else:
+        made = [event for event in calls if any(one.rpartition(".")[2] == object_.name for one in event.names)]
     found: dict[str, Any] = {}
     for attribute in sorted(asked):
-        values = [_value(lookup, object_, attribute[5:], event) for event in made]
+        values = [_value(lookup, object_, attribute[5:], event, given) for event in made]
         if values and all(isinstance(one, PLAIN) and one == values[0] for one in values):
             found[attribute] = values[0]
     return tuple(found.items())
@@ -36,9 +43,9 @@ def body_of(lookup: Lookup, function: Referent) -> Body | None:
     return lookup.files.summary(function.file).body(function.name)
 
 
-def _value(lookup: Lookup, object_: Referent, attribute: str, event: Event) -> Any:
+def _value(lookup: Lookup, object_: Referent, attribute: str, event: Event, given: Mapping[str, Any]) -> Any:
     """The constant that `attribute` is of the object that the call `event` makes, or `UNKNOWN`: what the first class
-    that has a constructor gives it."""
+    that has a constructor gives it. `given` are the constants of the function around."""
     for kind in lookup.family((object_.file, object_.name)):
         if kind.kind != "class":
             continue
@@ -49,5 +56,8 @@ def _value(lookup: Lookup, object_: Referent, attribute: str, event: Event) -> A
         told = lookup.files.summary(kind.file).setting(kind.name, attribute)
         if told is None or told.known or event.opaque:
             return told.value if told is not None and told.known else UNKNOWN
-        return passed_constant(parameter_of(told) or "", bound_arguments(constructor, body, event), event, body)
+        parameter, arguments = parameter_of(told) or "", bound_arguments(constructor, body, event)
+        argument = arguments.get(parameter)
+        own = parameter_of(argument) if argument is not None and not argument.known else None
+        return given.get(own, UNKNOWN) if own else passed_constant(parameter, arguments, event, body)
     return UNKNOWN

@@ -614,7 +614,9 @@ class Transfer(Recorder):
         if runner.workers or runner.ungraded:  # a loader's items are no results of a model
             self.event = msgspec.structs.replace(outer, ungraded=True)
         for target in dict.fromkeys(targets):
-            made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
+            made = (
+                made_with(self.lookup, body, name, referent, target, self.given) if referent.kind == "instance" else ()
+            )
             self.add(how, what, runner.process, Node(target.file, target.name, target.owner, made))
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
