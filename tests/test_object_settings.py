@@ -41,6 +41,11 @@ class Given(Base):
     def __init__(self, paths, **more):
         super().__init__(paths, **more)
 
+class Spelt(Base):
+    def __init__(self, paths, mode):
+        super().__init__(paths)
+        self.mode = mode.lower()
+
 class Turned(Base):
     def turn(self):
         self.train = True
@@ -60,18 +65,19 @@ class Split(Dataset):
     def __getitem__(self, index):
         return self.paths[index]
 """
-MAIN = """\
+PARTS_TAKEN = "from parts import Base, Derived, Given, Spelt, Split, Turned"
+MAIN = f"""\
 import sys
 import torch
 from torch.utils.data import DataLoader
-from parts import Base, Derived, Given, Split, Turned
+{PARTS_TAKEN}
 
 args = sys.argv
 paths = args[1:]
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    {made}
+    {{made}}
     for x in DataLoader(data):
         print(x)
 """
@@ -177,7 +183,7 @@ ARMS = "if seconds is None:\n            self.length = None\n        else:\n    
 )
 def test_what_the_constructor_finds_to_be_none(project, made, seconds, draws, negated):
     project(clips_DOT_py=WHOLE.format(made=made, negated=negated))
-    main = MAIN.replace("from parts import Base, Derived, Given, Split, Turned", "from clips import Clips")
+    main = MAIN.replace(PARTS_TAKEN, "from clips import Clips")
     folder = project(main_DOT_py=main.format(made=f"data = Clips(paths, {seconds})"))
     result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
     assert [finding.code for finding in result.findings] == ["TDL103"] * draws
@@ -217,7 +223,7 @@ EMPTIED = "if kinds is not None:\n            self.kinds = kinds['all']\n       
 )
 def test_what_the_constructor_leaves_empty_holds_nothing(project, made, given, draws):
     project(clips_DOT_py=KINDS.format(made=made))
-    main = MAIN.replace("from parts import Base, Derived, Given, Split, Turned", "from clips import Clips")
+    main = MAIN.replace(PARTS_TAKEN, "from clips import Clips")
     folder = project(main_DOT_py=main.format(made=f"data = Clips({given})"))
     result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
     assert [finding.code for finding in result.findings] == ["TDL103"] * draws
@@ -264,6 +270,11 @@ def test_a_text_that_is_handed_on_decides_at_most_two_calls_further(project, cal
 )
 def test_what_is_assigned_from_outside_is_not_known(project, change, draws):
     assert drawn(project, TRAIN, f"data = Base(paths)\n    {change}") == draws
+
+
+@pytest.mark.parametrize(("mode", "draws"), [("Train", True), ("Test", False)])
+def test_another_spelling_of_a_parameter_is_known(project, mode, draws):
+    assert drawn(project, "if self.mode == 'train': random.random()", f"data = Spelt(paths, '{mode}')") == draws
 
 
 BY_NAME = ["setattr(self, name, value)", "self.__dict__.update(values)", "vars(self)[name] = 1"]

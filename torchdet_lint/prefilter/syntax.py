@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _PLAIN = frozenset(
     "ctx id attr arg asname level module kind type_comment simple is_async conversion kwd_attrs rest".split()
 )
+# Methods that spell a text another way.
+_RESPELLS = frozenset({"lower", "upper", "strip"})
 
 
 class _Fields(dict[type, tuple[str, ...]]):
@@ -45,6 +47,13 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
     for one in found:
         found += children(one)
         yield one
+
+
+def respelling(node: ast.expr) -> tuple[ast.expr, str] | None:
+    """The text of which `node` is another spelling, and the method: `mode` and `lower` of `mode.lower()`."""
+    if isinstance(node, ast.Call) and not node.args and not node.keywords and isinstance(node.func, ast.Attribute):
+        return (node.func.value, node.func.attr) if node.func.attr in _RESPELLS else None
+    return None
 
 
 def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -54,6 +54,8 @@ NONE = "~"
 SOME = "^"
 NOTHING = "!"
 EMPTY = "[]"
+# Before a parameter and a method of texts: another spelling of it, `self.mode = mode.lower()`.
+SPELT = "aA"
 # Before `x.device`: the device that a tensor or a model is on, which nobody chose here.
 WHERE = "<where>"
 # The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.

@@ -10,7 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import ELSE, EMPTY, GENERATOR, NONE, NOTHING, OFF_WITH, PLAIN, PRESENT, SOME, Argument
+from torchdet_lint.program.events import (
+    ELSE,
+    EMPTY,
+    GENERATOR,
+    NONE,
+    NOTHING,
+    OFF_WITH,
+    PLAIN,
+    PRESENT,
+    SOME,
+    SPELT,
+    Argument,
+)
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     bound_arguments,
@@ -72,6 +84,10 @@ class ObjectSettings:
             return switched(self.lookup, self.notes, owner, name, outside) if told != Argument() else []
         if told.known:
             return [told.value]
+        return self._made_of(told, owner, place)
+
+    def _made_of(self, told: Argument, owner: tuple[str, str], place: tuple[str, str]) -> list[Any]:
+        """What an attribute may be that the constructor `place` makes of a parameter, as `told`."""
         if self._values is None:
             self._values = self._passed()
         if told.names[:1] == (OFF_WITH,):
@@ -82,6 +98,9 @@ class ObjectSettings:
             if told.names[2:] == (EMPTY,):
                 return [""] if values and all(value is None for value in values) else []
             return [None] if values and not any(value is UNKNOWN or value for value in values) else []
+        if told.names[:1] == (SPELT,):
+            values = self._values.get((owner, place, told.names[1][1:]), [])
+            return [getattr(value, told.names[2])() if isinstance(value, str) else UNKNOWN for value in values]
         if told.names[:1] == (ELSE,):
             values = self._values.get((owner, place, told.names[1][1:]), [])
             return values if values == [GENERATOR] else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchdet_lint.catalogue.conditions import condition_holds
 from torchdet_lint.dataflow.workers.project_file import spans, way_to
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.prefilter.syntax import combined, defaults_of, walk
+from torchdet_lint.prefilter.syntax import combined, defaults_of, respelling, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,6 +95,9 @@ class _Given:
             asked = value.id in self._read(scope.function).asked
             if asked and (compared := _held_to(value, scope.function)) is not None:
                 return compared
+        if (respelt := respelling(value)) is not None and depth <= _DEEP:
+            told = self.value(respelt[0], scope, depth + 1)
+            return (getattr(told[0], respelt[1])(),) if told is not None and isinstance(told[0], str) else None
         if depth > _DEEP or scope.given is None or scope.function is None:
             return _constant(value)
         if isinstance(value, ast.Name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.prefilter.syntax import combined, walk
+from torchdet_lint.prefilter.syntax import combined, respelling, walk
 from torchdet_lint.program.events import (
     BUILT_IN,
     COMPARED,
@@ -19,6 +19,7 @@ from torchdet_lint.program.events import (
     PASSED,
     PLAIN,
     SOME,
+    SPELT,
     WHERE,
     WORKERS,
     Argument,
@@ -342,6 +343,10 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((OFF_WITH, first)) if first else Argument()
     if isinstance(value, ast.Name) and _is_constant(value.id, where) and value.id in where.bindings:
         return Argument((f"${value.id}",))
+    if made_up and (told := respelling(value)) is not None:
+        source, method = told
+        plain = isinstance(source, ast.Name) and _is_constant(source.id, where) and source.id in where.bindings
+        return Argument((SPELT, f"${source.id}", method)) if isinstance(source, ast.Name) and plain else Argument()
     if own := _unless_none(value, where):
         return Argument((ELSE, f"${own}"))
     if (asked := _none_asked(value, where)) is not None and (first := _none_with(asked[0], where, names, class_)):
