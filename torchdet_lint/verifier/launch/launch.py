@@ -117,6 +117,11 @@ def _as_module(words: list[str]) -> list[str]:
     return words
 
 
+def starts_ranks(program: Program) -> bool:
+    """Whether a program is a launcher, of which every process is a rank."""
+    return program.kind == "module" and program.target in {module for _, module in _LAUNCHERS}
+
+
 def _need_own(word: str) -> None:
     """Raise `LaunchError` for another interpreter than this one, which would be no run of the program's."""
     found = shutil.which(word) if os.sep in word else word
@@ -191,14 +196,15 @@ def run_child(
     roots: tuple[str, ...] = (),
     closeup: Mapping[str, Any] | None = None,
     enough: Callable[[], bool] | None = None,
+    lockstep: Path | None = None,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
     means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
     steps of an optimizer (0: it is not). `closeup` names ops to look at, after which it is ended. `roots` are further
-    folders whose code is the program's. `tick` is called about ten times a second, and so is `enough`: the
-    program is ended once that is true.
+    folders whose code is the program's. `lockstep` is the file of values that runs in lockstep share. `tick` is called
+    about ten times a second, and so is `enough`: the program is ended once that is true.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -212,6 +218,7 @@ def run_child(
         "roots": roots,
         "limited": timeout is not None,
         **({"closeup": closeup} if closeup is not None else {}),
+        **({"lockstep": str(lockstep.absolute())} if lockstep is not None else {}),
     }
     command = [program.python, *_interpreter_flags(), *program.flags, str(CHILD), json.dumps(control)]
     if trace is not None:

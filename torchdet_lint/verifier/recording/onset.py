@@ -37,7 +37,8 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
 
     `order` says where to (`trace`), whose code is the program's (`roots`), what goes into the header (`about`) and
     after how many optimizer steps to end (`steps`); with `limited` the process says where it stands when it is asked.
-    `started` is a process that the program started.
+    The program itself goes in `lockstep` with the run that made the file of that name, or makes it. `started` is a
+    process that the program started.
     """
     starts: dict[str, int] = {"python": _python_digest()}
     numpy_state: list[dict[str, Any]] = []
@@ -72,6 +73,7 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
                 starts=starts,
                 label=_label() if started else "",
                 closeup=order.get("closeup"),
+                lockstep="" if started else order.get("lockstep", ""),
             ).__enter__()
         except TraceError as error:
             _say(order["trace"], str(error))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.patching.events import Event
     from torchdet_lint.verifier.verification.options import VerifyOptions
+    from torchdet_lint.verifier.verification.outcome import Mode
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
@@ -61,6 +62,7 @@ class Session:
         self.folder = folder
         self.workspace = workspace
         self.early_end = options.early_end
+        self.values = folder / "run.values" if options.mode == "lockstep" else None
         self.held: dict[tuple[str, str, str, int], Held] = {}
         self.results: list[ChildResult] = []
         self.records: dict[int, int] = {}
@@ -93,6 +95,11 @@ class Session:
             return self.options.interventions.stress
         return "B" if number % 2 else "A"
 
+    def forget_values(self) -> None:
+        """Remove what runs in lockstep share."""
+        if self.values is not None:
+            self.values.unlink(missing_ok=True)
+
     def run(self, number: int) -> ChildResult:
         """Run the program once more."""
         path, events = self._recording
@@ -103,6 +110,8 @@ class Session:
                 self.options.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
 
         for attempt in (1, 2):
+            if not number:
+                self.forget_values()
             with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
                 result = self._started(number, out, err, tick)
             if attempt == 2 or result.ok or not self._aborted_at_its_end(number):
@@ -152,7 +161,8 @@ class Session:
         folder.mkdir(exist_ok=True)
         asked = self.options.interventions
         asked = dataclasses.replace(asked, fixes=(*asked.fixes, *fixes))
-        options = dataclasses.replace(self.options, interventions=asked, early_end=False)
+        mode: Mode = "pair" if self.options.mode == "lockstep" else self.options.mode
+        options = dataclasses.replace(self.options, mode=mode, interventions=asked, early_end=False)
         return Session(self.program, options, folder, self.workspace)
 
     def compared(self, others: int) -> Iterator[tuple[Divergence, ...]]:
@@ -225,6 +235,7 @@ class Session:
                 tick=tick,
                 roots=(str(self.workspace.original),),
                 closeup=closeup,
+                lockstep=self.values if closeup is None else None,
                 enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else enough,
             )
 
