@@ -21,7 +21,15 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from torchdet_lint.verifier import trace as tracing
 from torchdet_lint.verifier.launch import stuck
-from torchdet_lint.verifier.launch.processes import GRACE, adopting, children, descendants, end_tree
+from torchdet_lint.verifier.launch.processes import (
+    GRACE,
+    adopting,
+    children,
+    descendants,
+    end_tree,
+    fixed_addresses,
+    kept,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -197,6 +205,7 @@ def run_child(
     closeup: Mapping[str, Any] | None = None,
     enough: Callable[[], bool] | None = None,
     lockstep: Path | None = None,
+    same_addresses: bool = False,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
@@ -205,6 +214,7 @@ def run_child(
     steps of an optimizer (0: it is not). `closeup` names ops to look at, after which it is ended. `roots` are further
     folders whose code is the program's. `lockstep` is the file of values that runs in lockstep share. `tick` is called
     about ten times a second, and so is `enough`: the program is ended once that is true.
+    With `same_addresses` its memory is at the same addresses in every run, where the system allows that.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -226,12 +236,14 @@ def run_child(
     begin, before = time.monotonic(), _cpu_of_children()
     with adopting() as adopts:
         known = set(children()) if adopts else set()
-        process = _start(command, program, environment, stdin, stdout, stderr)
-        try:
-            status, standing = _wait(process, timeout, tick, trace, enough)
-        finally:
-            strays = end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
-    seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
+        with fixed_addresses() if same_addresses else contextlib.nullcontext():
+            process = _start(command, program, environment, stdin, stdout, stderr)
+        with kept(process.pid, whole=end_strays) as keeper:
+            try:
+                status, standing = _wait(process, timeout, tick, trace, enough)
+            finally:
+                strays = end_tree(process, {*known, keeper}, adopts) if end_strays or process.poll() is None else 0
+            seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
     code = process.returncode
     if status == "ended":
         status = "finished" if code == 0 else "signal" if code < 0 else "failed"
