@@ -62,6 +62,7 @@ class Session:
         self.folder = folder
         self.workspace = workspace
         self.early_end = options.early_end
+        self.same_addresses = False
         self.values = folder / "run.values" if options.mode == "lockstep" else None
         self.held: dict[tuple[str, str, str, int], Held] = {}
         self.results: list[ChildResult] = []
@@ -155,15 +156,19 @@ class Session:
         if event.line and not linecache.getline(str(path), event.line).lstrip().startswith(("import ", "from ")):
             self.unseeded[f"{shown(str(path), (self.root,))}:{event.line}"] = None
 
-    def beside(self, name: str, *fixes: str) -> Session:
-        """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
+    def beside(self, name: str, *fixes: str, same_addresses: bool = False) -> Session:
+        """No runs yet of the same program, with `fixes` besides, and with `same_addresses` of its memory in each; what
+        they record goes into the folder `name`.
+        """
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         asked = self.options.interventions
         asked = dataclasses.replace(asked, fixes=(*asked.fixes, *fixes))
         mode: Mode = "pair" if self.options.mode == "lockstep" else self.options.mode
         options = dataclasses.replace(self.options, mode=mode, interventions=asked, early_end=False)
-        return Session(self.program, options, folder, self.workspace)
+        session = Session(self.program, options, folder, self.workspace)
+        session.same_addresses = same_addresses
+        return session
 
     def compared(self, others: int) -> Iterator[tuple[Divergence, ...]]:
         """What differs between run A and each of `others` further ones, which are of the other side of a stress pair.
@@ -236,6 +241,7 @@ class Session:
                 roots=(str(self.workspace.original),),
                 closeup=closeup,
                 lockstep=self.values if closeup is None else None,
+                same_addresses=self.same_addresses,
                 enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else enough,
             )
 

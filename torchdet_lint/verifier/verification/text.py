@@ -168,8 +168,8 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     if cause.proven:
         lines.append(f"  proven: it differs without the fix of {cause.rule}, and is equal with it")
     if cause.gone_with or cause.left_with:
-        gone, left = (", ".join(codes) or "none" for codes in (cause.gone_with, cause.left_with))
-        lines += wrapped(f"one fix at a time: gone with that of {gone}; it still differs with {left}", 1)
+        gone, left = map(_factors, (cause.gone_with, cause.left_with))
+        lines += wrapped(f"one fix at a time: gone with {gone}; it still differs with {left}")
     if cause.also:
         lines.append(f"  may also be: {', '.join(cause.also)}")
     if cause.finding is not None:
@@ -178,6 +178,13 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     elif cause.instead:
         lines += wrapped(f"instead: {cause.instead}", 1)
     return lines
+
+
+def _factors(held: tuple[str, ...]) -> str:
+    """What was held fixed: the fixes of rules, and the addresses of objects, which are none."""
+    rules = [code for code in held if code.startswith("TDL")]
+    told = [f"that of {', '.join(rules)}"] * bool(rules) + ["fixed addresses of objects"] * (len(held) > len(rules))
+    return " and with ".join(told) or "none"
 
 
 def _place(cause: Cause, place: str) -> str:
