@@ -206,6 +206,7 @@ def run_child(
     enough: Callable[[], bool] | None = None,
     lockstep: Path | None = None,
     same_addresses: bool = False,
+    output: Path | None = None,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
@@ -214,7 +215,8 @@ def run_child(
     steps of an optimizer (0: it is not). `closeup` names ops to look at, after which it is ended. `roots` are further
     folders whose code is the program's. `lockstep` is the file of values that runs in lockstep share. `tick` is called
     about ten times a second, and so is `enough`: the program is ended once that is true.
-    With `same_addresses` its memory is at the same addresses in every run, where the system allows that.
+    `output` is the file of standard output; each recorded process below the program is to print to one of its own. With
+    `same_addresses` its memory is at the same addresses in every run, where the system allows that.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -229,6 +231,7 @@ def run_child(
         "limited": timeout is not None,
         **({"closeup": closeup} if closeup is not None else {}),
         **({"lockstep": str(lockstep.absolute())} if lockstep is not None else {}),
+        **({"output": str(output.absolute())} if output is not None else {}),
     }
     command = [program.python, *_interpreter_flags(), *program.flags, str(CHILD), json.dumps(control)]
     if trace is not None:

@@ -19,6 +19,7 @@ from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.launch.interventions import EAGER
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
 from torchdet_lint.verifier.launch.standard import last_words, standard_input
+from torchdet_lint.verifier.patching import outputs
 from torchdet_lint.verifier.patching.events import ENTROPY, read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.outcome import Divergence
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.patching.events import Event
+    from torchdet_lint.verifier.patching.outputs import Printed
     from torchdet_lint.verifier.verification.options import VerifyOptions
     from torchdet_lint.verifier.verification.outcome import Mode
     from torchdet_lint.verifier.verification.workspace import Workspace
@@ -67,6 +69,7 @@ class Session:
         self.held: dict[tuple[str, str, str, int], Held] = {}
         self.results: list[ChildResult] = []
         self.records: dict[int, int] = {}
+        self.printed: dict[int, tuple[Printed, ...]] = {}
         self.outcome: Comparison | None = None
         self.files: list[dict[str, Path]] = []
         self.left = Leftovers()
@@ -113,8 +116,10 @@ class Session:
         for attempt in (1, 2):
             if not number:
                 self.forget_values()
-            with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
+            outputs.clear(self._printed)
+            with self._printed.open("wb") as out, self.output(number, "err").open("wb") as err:
                 result = self._started(number, out, err, tick)
+            self.printed[number] = outputs.gather(self._printed, self.output(number))
             if attempt == 2 or result.ok or not self._aborted_at_its_end(number):
                 break
             self.again.append(number)
@@ -206,6 +211,11 @@ class Session:
         return room
 
     @property
+    def _printed(self) -> Path:
+        """What the run that goes on prints: the name is the same for every run, too."""
+        return self.folder / "run.out"
+
+    @property
     def _recording(self) -> tuple[Path, Path]:
         """The trace and the events of the run that goes on. Every run is told the same names: a program may look at
         its environment."""
@@ -242,6 +252,7 @@ class Session:
                 closeup=closeup,
                 lockstep=self.values if closeup is None else None,
                 same_addresses=self.same_addresses,
+                output=self._printed if closeup is None else None,
                 enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else enough,
             )
 
@@ -254,7 +265,8 @@ class Session:
             self.outcome = _nothing_recorded()
         self.records[0], self.records[number] = self.outcome.a_records, self.outcome.b_records
         if not early:
-            self.left = compare_left(self._remains(0), self._remains(number), ordered=not self.outcome.aside)
+            several = self.outcome.aside or self.printed[0] or self.printed[number]
+            self.left = compare_left(self._remains(0), self._remains(number), ordered=not several)
         elif self.outcome.identical:
             # What followed has turned a difference into another order of the same: the whole run has to tell.
             self.early_end = False
@@ -268,7 +280,8 @@ class Session:
     def _remains(self, number: int) -> Remains:
         result = self.results[number]
         errors = self.output(number, "err")
-        return Remains(self.files[number], self.output(number), result.returncode, result.processes, errors)
+        printed = self.printed[number]
+        return Remains(self.files[number], self.output(number), result.returncode, result.processes, errors, printed)
 
     def _program_there(self) -> Program:
         """The program as it is started in the copy of its folder."""
