@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from torchdet_lint.verifier.launch import processes
 from torchdet_lint.verifier.launch.launch import LaunchError, Program, run_child
 
 SHOW = """
@@ -202,29 +203,59 @@ def test_ctrl_c_ends_the_program_too(tmp_path):
     assert str(tmp_path / "waits.py") not in running
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="told of a parent's death on Linux only")
-def test_a_program_whose_verifier_is_killed_ends_in_its_own_way(tmp_path):
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_program_whose_verifier_is_killed_ends_in_its_own_way_and_what_it_started_with_it(tmp_path):
     source = """
-import os, signal, sys, time
+import os, signal, subprocess, sys, time
 
 def end(*_):
     open("ended", "w")
     sys.exit()
 
-signal.signal(signal.SIGTERM, end)
-if not os.fork():
-    time.sleep(1)
-    open("left", "w")
+rank = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(90)"])
+deaf = os.fork()
+if not deaf:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    open("ready", "w").write(f"{os.getpid()} {rank.pid}")
+    time.sleep(90)
     os._exit(0)
-open("ready", "w")
+signal.signal(signal.SIGTERM, end)
 time.sleep(90)
 """
     process = driven(tmp_path, source)
+    until((tmp_path / "ready").read_text)
+    left = [int(word) for word in (tmp_path / "ready").read_text().split()]
     process.kill()
-    until(lambda: (tmp_path / "ended").exists())
+    until(lambda: (tmp_path / "ended").exists() and not any(map(is_running, left)))
     assert (tmp_path / "ended").exists()
-    until(lambda: (tmp_path / "left").exists())
-    assert (tmp_path / "left").exists()  # what it forked goes on, as it would without a verifier
+    assert [pid for pid in left if is_running(pid)] == []
+
+
+def is_running(pid):
+    told = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(told.strip()) and not told.startswith("Z")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="ps")
+def test_children_are_found_without_proc(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert process.pid in processes._children_by_ps(os.getpid())
+        process.communicate(b"\n")
+
+
+def test_addresses_are_the_same_in_every_run_where_the_system_allows_that(tmp_path):
+    with processes.fixed_addresses() as allowed:
+        pass
+    if not allowed:
+        pytest.skip("the system does not allow it")
+    program = Program("script", str(write(tmp_path, "where.py", "import sys\nprint(id(object()), id(sys))")))
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    told = []
+    for fixed in (True, True, False):
+        with (tmp_path / "out").open("wb") as out:
+            run_child(program, environment=environment, stdout=out, same_addresses=fixed)
+        told.append((tmp_path / "out").read_text())
+    assert told[0] == told[1] != told[2]
 
 
 def test_a_notebook_runs_cell_by_cell(tmp_path):

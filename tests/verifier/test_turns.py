@@ -1,7 +1,8 @@
-"""Threads that take turns, in the order of their starts and against it; and what that proves of a divergence."""
+"""Threads that take turns, addresses that are held fixed, and what that proves of a divergence."""
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import random
 import threading
@@ -19,6 +20,7 @@ from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.patching.events import Reporter
 from torchdet_lint.verifier.remedies import stress, turns
 from torchdet_lint.verifier.trace import Site
+from torchdet_lint.verifier.verification.closer import axes
 from torchdet_lint.verifier.verification.closer import turns as proof
 from torchdet_lint.verifier.verification.outcome import Cause, Spread, VerifyError
 
@@ -117,6 +119,7 @@ class Recorded:
 
 class Told(msgspec.Struct, frozen=True):
     causes: tuple[Cause, ...]
+    verdict: str = ""
     spread: Spread = Spread(9, 9, "persistent", 2)
     not_covered: tuple[str, ...] = ()
 
@@ -136,8 +139,8 @@ class Runs:
     def trace(self, _number):
         return ""
 
-    def beside(self, name, *fixes):
-        self.asked.append((name, *fixes))
+    def beside(self, name, *fixes, same_addresses=False):
+        self.asked.append((name, *fixes, *["addresses"] * same_addresses))
         return SimpleNamespace(compared=lambda count: self.taken(name, count), trace=self.trace)
 
     def taken(self, name, count):
@@ -216,3 +219,39 @@ def test_a_run_is_repeated_by_what_it_takes_of_the_cpu(monkeypatch, seconds, cpu
     assert (bool(runs.asked), told.causes[0].rule, bool(told.not_covered)) == (
         (True, "TDL306", False) if repeated else (False, "", True)
     )
+
+
+class Held(Runs):
+    """A session of which a place no longer differs under what is held there, by line."""
+
+    def __init__(self, gone):
+        super().__init__([], [])
+        self.gone = gone
+
+    def taken(self, name, count):
+        for _ in range(count):
+            yield differ(*(line for line in (3, 7) if name.removeprefix("held-") not in self.gone.get(line, ())))
+
+
+@pytest.mark.parametrize(
+    ("gone", "allowed", "rule", "held"),
+    [
+        (["addresses"], True, "TDL305", ("addresses",)),  # `id()`, say: no fix reaches it
+        (["TDL305", "addresses"], True, "TDL305", ("TDL305", "addresses")),  # a set of objects
+        (["TDL305", "TDL601", "addresses"], True, "TDL305", ("TDL305", "TDL601")),  # a set of text
+        (["TDL305", "addresses"], False, "TDL305", ("TDL305",)),
+        (["addresses"], False, "", ()),
+    ],
+)
+def test_addresses_that_are_held_fixed_tell_a_set_of_objects_from_one_of_text(monkeypatch, gone, allowed, rule, held):
+    monkeypatch.setattr(axes, "passed", lambda _: set(SITES[:2]))
+    monkeypatch.setattr(axes, "fixed_addresses", lambda: contextlib.nullcontext(allowed))
+    runs = Held({3: gone, 7: ["TDL306"]})
+    told = axes.diagnose(runs, Told((cause(3), cause(7)), verdict="diverged"))
+    first, second = told.causes
+    assert (first.rule, first.gone_with) == (rule, held)
+    assert ("the addresses of objects decide" in first.message) == ("addresses" in held)
+    assert first.proven == ([code.startswith("TDL") for code in held].count(True) == 1)
+    assert (second.rule, second.gone_with) == ("TDL306", ("TDL306",))
+    assert ("held-addresses", "TDL601", "addresses") in runs.asked or "addresses" not in held
+    assert bool(told.not_covered) == (not allowed)

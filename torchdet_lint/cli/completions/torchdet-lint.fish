@@ -209,7 +209,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using completion; and test $_
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a verify -d 'run a program twice and say where and why the runs differ'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -s h -l help -d 'show this help message and exit'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l runs -x -d 'how often it runs (default 2)'
-complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l mode -xka "pair stress" -d 'runs alike (pair, the default), or under opposite legal conditions'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l mode -xka "pair stress lockstep" -d 'runs alike (pair, the default), under opposite legal conditions (stress), or alike, where run B goes on with run A'"'"'s value wherever it has another, so that one pair shows every cause (lockstep)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l compile -xka "asis eager" -d 'eager: what torch.compile would compile runs op by op, so that a difference inside has its own line'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l timeout -x -d 'for each run'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l in-place -d 'run in the working folder itself, not in a copy of it for each run'

@@ -326,7 +326,7 @@ _shtab_torchdet_lint_show_defaults_added=0
 _shtab_torchdet_lint_verify_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--runs[how often it runs (default 2)]:N:"
-  "--mode[runs alike (pair, the default), or under opposite legal conditions]:mode:(pair stress)"
+  "--mode[runs alike (pair, the default), under opposite legal conditions (stress), or alike, where run B goes on with run A\'s value wherever it has another, so that one pair shows every cause (lockstep)]:mode:(pair stress lockstep)"
   "--compile[eager\: what torch.compile would compile runs op by op, so that a difference inside has its own line]:compile:(asis eager)"
   "--timeout[for each run]:SECONDS:"
   "--in-place[run in the working folder itself, not in a copy of it for each run]"

@@ -157,9 +157,10 @@ def verify_parser() -> Parser:
     parser.add_argument("--runs", type=int, default=2, metavar="N", help="how often it runs (default 2)")
     parser.add_argument(
         "--mode",
-        choices=("pair", "stress"),
+        choices=("pair", "stress", "lockstep"),
         default="pair",
-        help="runs alike (pair, the default), or under opposite legal conditions",
+        help="runs alike (pair, the default), under opposite legal conditions (stress), or alike, where run B goes on "
+        "with run A's value wherever it has another, so that one pair shows every cause (lockstep)",
     )
     _compile_option(parser)
     parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="for each run")

@@ -43,6 +43,8 @@ def verify(arguments: list[str], *, configured: str) -> int:
         raise VerifyError("--steps must be a positive number")
     if options.diagnose and options.fix is not None:
         raise UsageError("torchdet-lint verify: --diagnose and --fix are two searches: ask for one")
+    if options.mode == "lockstep":
+        _need_one_process(options, program)
     asked = interventions(options, default=False)
     terminal.keep_piped_input()
     valid = valid_here(configured if options.measured is None else options.measured)
@@ -78,6 +80,17 @@ def verify(arguments: list[str], *, configured: str) -> int:
             where = {"in_place": options.in_place, "workdir": options.workdir}
             report = with_evidence(report, program, options.lint, timeout=options.timeout, **where)
     return deliver(report, options)
+
+
+def _need_one_process(options: argparse.Namespace, program: Program) -> None:
+    """Refuse what lockstep has no answer for."""
+    from torchdet_lint.verifier.launch.launch import starts_ranks
+
+    command = "torchdet-lint verify: --mode lockstep"
+    if options.diagnose or options.fix is not None:
+        raise UsageError(f"{command} shows causes and tries nothing: ask for it without --diagnose and --fix")
+    if starts_ranks(program):
+        raise UsageError(f"{command} follows one process, and {program.target} starts several: use --mode pair")
 
 
 def _resume(options: argparse.Namespace, program: Program) -> int:

@@ -68,6 +68,7 @@ class Aligner:
         self.histogram = Histogram()
         self.expected: dict[int, Divergence] = {}
         self.expected_partings: list[str] = []
+        self.numbers_at: set[tuple[str, int]] = set()
 
     def run(
         self,
@@ -127,18 +128,21 @@ class Aligner:
         if one.outside is not None:
             self.states = one.outside[1:]
             self.numbers_taken, self.numbers_differed = self.numbers_differed, False
-            self._ask_generators(_states(one, two, before))
+            came = two.outside is not None and one.outside[0] != two.outside[0]
+            self._ask_generators(_states(one, two, before), taken=came or one.scalars != two.scalars)
         if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
             self.seeded = True
+        # In lockstep, what came from outside may have been replaced though the op made the same of it.
+        differs = one.digests != two.digests or self.timeline_b.parts(self.right.passed) is not None
         here = self.at.get(number)
         if here is None:
-            if one.digests == two.digests:
+            if not differs:
                 if one.inputs != two.inputs and self.differing:
                     self.healed = True
                 return
             here = self.at[number] = _AtSite()
         here.compared += 1
-        if one.digests == two.digests:
+        if not differs:
             return
         if reason := self.timeline.reason(self.left.passed):
             self._expect(number, site, reason)
@@ -162,7 +166,7 @@ class Aligner:
             here.first = Divergence(site, at[0], kind, source, evidence, outputs=outputs, index_b=at[1])
             if kind == "cause" and source in ("number", "order"):
                 self.asking.append(here)
-        if site.op in _READS:
+        if site.op in _READS and not self._is_followed:
             self.scalars_differ = True
         if one.inputs == two.inputs and one.scalars != two.scalars:
             self.numbers_differed = True
@@ -177,17 +181,51 @@ class Aligner:
         self.expected[number] = msgspec.structs.replace(before, differing=before.differing + 1)
         self.scalars_differ |= site.op in _READS
 
-    def _ask_generators(self, states: dict[str, str]) -> None:
-        """A number or a choice of Python's differed just before: which generator it may have come from."""
+    def _ask_generators(self, states: dict[str, str], *, taken: bool) -> None:
+        """A number or a choice of Python's differed just before: which generator it may have come from. That is not
+        told of an order where a number differs too, or the data itself (`taken`), which are drawn more often.
+        """
+        found = [here.first for here in self.asking if here.first is not None]
+        taken |= any(item.source == "number" for item in found)
+        rather = {name: "taken" if state == "differs" else state for name, state in states.items()}
         for here in self.asking:
             if here.first is not None:
-                evidence = msgspec.structs.replace(here.first.evidence, generators=states)
+                told = rather if taken and here.first.source == "order" else states
+                evidence = msgspec.structs.replace(here.first.evidence, generators=told)
                 here.first = msgspec.structs.replace(here.first, evidence=evidence)
         self.asking.clear()
+
+    @property
+    def _is_followed(self) -> bool:
+        """Whether run B went on with run A's values until now."""
+        return self.timeline_b.follows(self.right.passed)
+
+    def _judge_followed(
+        self, site: Site, one: Record, two: Record, before: tuple[int, ...]
+    ) -> tuple[Literal["cause", "consequence"], Source] | None:
+        """What differs at a record of a run in lockstep: nothing follows from what was replaced before. None where that
+        makes no difference.
+        """
+        inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
+        if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
+            states = _states(one, two, before)
+            read = self.scalars_differ and "differs" not in (states["python"], states["numpy"])
+            follows = read or self.timeline_b.parts(self.right.passed) is False
+            return "consequence" if follows else "cause", "outside"
+        if inputs and not numbers:
+            # A backward op is given the numbers of its forward op.
+            follows = self.scalars_differ or (site.forward_file, site.forward_line) in self.numbers_at
+            self.numbers_at.add((site.file, site.line))
+            return "consequence" if follows else "cause", "number"
+        if not inputs and not one.flags & trace.RANDOM:
+            return ("cause", "order") if self.timeline_b.parts(self.right.passed) else ("consequence", "")
+        return None
 
     def _judge(
         self, site: Site, one: Record, two: Record, before: tuple[int, ...]
     ) -> tuple[Literal["cause", "consequence"], Source]:
+        if self._is_followed and (followed := self._judge_followed(site, one, two, before)) is not None:
+            return followed
         first = self.differing == 1 and not self.partings and not self.expected
         inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
         if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
@@ -204,7 +242,7 @@ class Aligner:
                 self.handed_back = self.left.passed
             return "consequence" if follows else "cause", "outside"
         if one.flags & trace.RANDOM and inputs and numbers:
-            self.loader_seeds_differ |= site.phase == "data"
+            self.loader_seeds_differ |= site.phase == "data" and not self._is_followed
             if one.flags & trace.DRAWN_FROM_OWN and one.seed != two.seed and self.scalars_differ:
                 return "consequence", "random"
             pair = (one.seed, two.seed)
@@ -354,7 +392,7 @@ class Aligner:
 
     def harmless(self) -> Literal["", "order", "unwritten"]:
         """As `Comparison.harmless`."""
-        if self.partings:
+        if self.partings or self.timeline_b.in_lockstep:
             return ""
         if self.healed and all(here.scratch for here in self.at.values()):
             return "unwritten"

@@ -82,6 +82,16 @@ class Parting(msgspec.Struct, frozen=True):
     rejoined: bool
 
 
+class Lockstep(msgspec.Struct, frozen=True):
+    """How far run B went on with run A's values where its own differed: after how many ops (`replaced`), and up to
+    which record (`ended_at`, -1: to its end), in a few words `why`.
+    """
+
+    replaced: int
+    ended_at: int = -1
+    why: str = ""
+
+
 class Comparison(msgspec.Struct, frozen=True):
     """The outcome. `divergences` are in order of execution; `first` is the earliest cause or parting.
 
@@ -91,7 +101,8 @@ class Comparison(msgspec.Struct, frozen=True):
     later reading was equal; `order` where every place made the same values in both runs, in another order, and nothing
     else followed: then only what the program keeps outside torch can tell whether that mattered.
     `devices` are those that the build of torch knows; `aside` counts the records of other threads and processes;
-    `losses` are those of both runs, by step; `picture` is what a page shows besides.
+    `losses` are those of both runs, by step; `picture` is what a page shows besides. `lockstep` is None where each run
+    went on by itself.
     """
 
     identical: bool
@@ -109,6 +120,7 @@ class Comparison(msgspec.Struct, frozen=True):
     aside: int = 0
     losses: Losses | None = None
     picture: Picture = Picture()
+    lockstep: Lockstep | None = None
 
     @property
     def causes(self) -> tuple[Divergence, ...]:

@@ -17,7 +17,6 @@ from pathlib import Path  # noqa: E402
 def main() -> None:
     """Run the program; what it raises comes out, with this file's frames taken off the traceback."""
     control = json.loads(sys.argv[1])
-    _end_with_parent()
     kind, target = control["kind"], control["target"]
     sys.argv[:] = [target, *control["arguments"]]
     if kind == "module":
@@ -41,21 +40,6 @@ def main() -> None:
     except BaseException as error:
         _show_without_this_file(error)
         raise
-
-
-def _end_with_parent() -> None:
-    """On Linux: have this process asked to end when its parent is gone, which may be killed before it can ask itself.
-    What the program forks is left to the program.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    set_parent_death_signal, terminate = 1, 15
-    try:
-        import ctypes
-
-        ctypes.CDLL(None).prctl(set_parent_death_signal, terminate, 0, 0, 0)
-    except (ImportError, OSError, AttributeError):
-        pass
 
 
 def _new_main(**more: object) -> types.ModuleType:

@@ -21,7 +21,15 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from torchdet_lint.verifier import trace as tracing
 from torchdet_lint.verifier.launch import stuck
-from torchdet_lint.verifier.launch.processes import GRACE, adopting, children, descendants, end_tree
+from torchdet_lint.verifier.launch.processes import (
+    GRACE,
+    adopting,
+    children,
+    descendants,
+    end_tree,
+    fixed_addresses,
+    kept,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,6 +125,11 @@ def _as_module(words: list[str]) -> list[str]:
     return words
 
 
+def starts_ranks(program: Program) -> bool:
+    """Whether a program is a launcher, of which every process is a rank."""
+    return program.kind == "module" and program.target in {module for _, module in _LAUNCHERS}
+
+
 def _need_own(word: str) -> None:
     """Raise `LaunchError` for another interpreter than this one, which would be no run of the program's."""
     found = shutil.which(word) if os.sep in word else word
@@ -191,14 +204,19 @@ def run_child(
     roots: tuple[str, ...] = (),
     closeup: Mapping[str, Any] | None = None,
     enough: Callable[[], bool] | None = None,
+    lockstep: Path | None = None,
+    same_addresses: bool = False,
+    output: Path | None = None,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
     means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
     steps of an optimizer (0: it is not). `closeup` names ops to look at, after which it is ended. `roots` are further
-    folders whose code is the program's. `tick` is called about ten times a second, and so is `enough`: the
-    program is ended once that is true.
+    folders whose code is the program's. `lockstep` is the file of values that runs in lockstep share. `tick` is called
+    about ten times a second, and so is `enough`: the program is ended once that is true.
+    `output` is the file of standard output; each recorded process below the program is to print to one of its own. With
+    `same_addresses` its memory is at the same addresses in every run, where the system allows that.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -212,6 +230,8 @@ def run_child(
         "roots": roots,
         "limited": timeout is not None,
         **({"closeup": closeup} if closeup is not None else {}),
+        **({"lockstep": str(lockstep.absolute())} if lockstep is not None else {}),
+        **({"output": str(output.absolute())} if output is not None else {}),
     }
     command = [program.python, *_interpreter_flags(), *program.flags, str(CHILD), json.dumps(control)]
     if trace is not None:
@@ -219,12 +239,14 @@ def run_child(
     begin, before = time.monotonic(), _cpu_of_children()
     with adopting() as adopts:
         known = set(children()) if adopts else set()
-        process = _start(command, program, environment, stdin, stdout, stderr)
-        try:
-            status, standing = _wait(process, timeout, tick, trace, enough)
-        finally:
-            strays = end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
-    seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
+        with fixed_addresses() if same_addresses else contextlib.nullcontext():
+            process = _start(command, program, environment, stdin, stdout, stderr)
+        with kept(process.pid, whole=end_strays) as keeper:
+            try:
+                status, standing = _wait(process, timeout, tick, trace, enough)
+            finally:
+                strays = end_tree(process, {*known, keeper}, adopts) if end_strays or process.poll() is None else 0
+            seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
     code = process.returncode
     if status == "ended":
         status = "finished" if code == 0 else "signal" if code < 0 else "failed"

@@ -17,7 +17,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.patching import reach
+from torchdet_lint.verifier.patching import outputs, reach
 from torchdet_lint.verifier.patching.events import ENTROPY, Reporter
 from torchdet_lint.verifier.patching.frames import is_users
 from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, with_bootstrap
@@ -36,12 +36,16 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     """Record this process from the import of torch on.
 
     `order` says where to (`trace`), whose code is the program's (`roots`), what goes into the header (`about`) and
-    after how many optimizer steps to end (`steps`); with `limited` the process says where it stands when it is asked.
-    `started` is a process that the program started.
+    after how many optimizer steps to end (`steps`); the processes below the program print to files beside its own, if
+    that is the file `output`; with `limited` the process says where it stands when it is asked.
+    The program itself goes in `lockstep` with the run that made the file of that name, or makes it. `started` is a
+    process that the program started.
     """
     starts: dict[str, int] = {"python": _python_digest()}
     numpy_state: list[dict[str, Any]] = []
     patches = Patches()
+    if order.get("output"):
+        outputs.watch(order["output"], _label() if started else "")
     if order.get("limited"):
         stacks.arm(order["trace"])
     reporter = Reporter(os.environ.get(EVENTS, ""))
@@ -72,6 +76,7 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
                 starts=starts,
                 label=_label() if started else "",
                 closeup=order.get("closeup"),
+                lockstep="" if started else order.get("lockstep", ""),
             ).__enter__()
         except TraceError as error:
             _say(order["trace"], str(error))

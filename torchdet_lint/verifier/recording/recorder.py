@@ -26,6 +26,7 @@ from torchdet_lint.verifier.patching.frames import runs_users, starter
 from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
 from torchdet_lint.verifier.recording.lines import Classifier
+from torchdet_lint.verifier.recording.lockstep.joining import in_lockstep
 from torchdet_lint.verifier.recording.streams import TASK_TAKERS, Run, Stream
 from torchdet_lint.verifier.recording.watching import closeup as closeups
 from torchdet_lint.verifier.recording.watching import progress, tasks
@@ -65,8 +66,9 @@ class Recorder:
     (`python`, `numpy`). Raises `trace.TraceError` where the file cannot be made. A disk that fills up later does not
     stop the program: once closed, `failure` holds the reason. Not reentrant; enter it once.
 
-    `closeup` names ops to look at and to end after. With a `label` this is a process below the one that writes `path`:
-    it is called so, and has a file of its own until `trace.gather`.
+    `closeup` names ops to look at and to end after; `lockstep` is the file of values of runs that go in lockstep. With
+    a `label` this is a process below the one that writes `path`: it is called so, and has a file of its own until
+    `trace.gather`.
     """
 
     def __init__(
@@ -78,10 +80,12 @@ class Recorder:
         starts: dict[str, int] | None = None,
         label: str = "",
         closeup: dict[str, Any] | None = None,
+        lockstep: str = "",
     ) -> None:
         self.path = Path(path)
         self._label = label
         self._closeup = closeup
+        self._lockstep = lockstep
         self._roots = tuple(roots)
         self._about = about or {}
         self._starts = starts or {}
@@ -160,6 +164,8 @@ class Recorder:
         dispatch = dispatcher(run, stream)
         if self._closeup:
             dispatch = closeups.watching(self._closeup, run, stream, dispatch)
+        if self._lockstep and stream.kind == "main":
+            dispatch = in_lockstep(self._lockstep, run, stream, dispatch)
         mode = stream.mode = direct(dispatch)
         _keep_compiler_out(dispatch)
         mode.__enter__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import struct
 import types
@@ -63,6 +64,17 @@ def base_of(tensor: torch.Tensor) -> int:
         return base_of(parts[-1]) if parts else 0
     except (RuntimeError, NotImplementedError, AttributeError):
         return 0
+
+
+def bytes_of(tensor: torch.Tensor) -> bytes | None:
+    """The elements of a tensor in order; None where it is no plain one."""
+    try:
+        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
+            return None
+        flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
+        return ctypes.string_at(flat.data_ptr(), flat.nbytes) if flat.numel() else b""
+    except (RuntimeError, NotImplementedError, TypeError):
+        return None
 
 
 def is_spread(value: Any) -> bool:

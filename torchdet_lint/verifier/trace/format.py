@@ -110,7 +110,10 @@ class Mark(NamedTuple):
     `kind` is `step` (`number` steps of the optimizer `name` were made), `loss` (`value` is what `backward` was called
     on, at the place `name`), `pass` (the pass `number` over the loader `name` begins), `expected` (a block that may
     differ, for the reason `name`, begins or, with `number` 0, ends) or `task` (the task `name` of asyncio made the
-    `number` records from `at` on).
+    `number` records from `at` on). A run that goes in lockstep with another has the mark `followed` at its beginning;
+    after the record `at` it went on with the other's values (`replaced`), or made what the other made at another time
+    (`reordered`), or goes on by itself from then on, for the reason `name` (`unfollowed`). `number` is 0 where it had
+    read what was made at another time.
     """
 
     at: int

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.trace.format import Mark
 
 
+_LOCKSTEP = ("replaced", "reordered", "unfollowed")
+
+
 class Timeline:
     """The marks of a stream, to be asked where a record stands."""
 
@@ -26,6 +29,15 @@ class Timeline:
         """From where to where a task of asyncio made the records, and which."""
         self.seeded = next((mark.name for mark in marks if mark.kind == "seed"), "")
         """Where the process first seeded torch; empty where that is not known."""
+        self.in_lockstep = any(mark.kind == "followed" for mark in marks)
+        """Whether the run went on with another's values where its own differed."""
+        self.replaced = sum(mark.kind == "replaced" for mark in marks)
+        """After how many records it did."""
+        self._own = {mark.at: bool(mark.number) for mark in marks if mark.kind in _LOCKSTEP}
+        ends = [(mark.at, mark.name) for mark in marks if mark.kind == "unfollowed"]
+        self.alone_after: float = ends[0][0] if ends else math.inf
+        self.alone_because = ends[0][1] if ends else ""
+        """The record after which the run went on by itself, and why."""
         self._losses = [(mark.at, mark.value) for mark in marks if mark.kind == "loss"]
 
     def step(self, index: int) -> int:
@@ -48,6 +60,16 @@ class Timeline:
         at = bisect.bisect_right(self.tasks, (index, math.inf, ""))
         begin, end, name = self.tasks[at - 1] if at else (0, 0, "")
         return name if begin <= index < end else ""
+
+    def follows(self, index: int) -> bool:
+        """Whether all that differed before this record had been replaced."""
+        return self.in_lockstep and index <= self.alone_after
+
+    def parts(self, index: int) -> bool | None:
+        """Whether a run in lockstep differed at this record though it had read nothing astray; None where it did not
+        differ.
+        """
+        return self._own.get(index)
 
     @property
     def losses(self) -> list[tuple[int, float]]:

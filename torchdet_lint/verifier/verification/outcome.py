@@ -10,11 +10,11 @@ import torchdet_lint
 from torchdet_lint.catalogue.measured import Machine
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.losses import Losses
-from torchdet_lint.verifier.comparison.outcome import Parting
+from torchdet_lint.verifier.comparison.outcome import Lockstep, Parting
 from torchdet_lint.verifier.comparison.verdict import Verdicts
 
 SCHEMA = "torchdet-lint/verify/1"
-Mode = Literal["pair", "stress"]
+Mode = Literal["pair", "stress", "lockstep"]
 
 
 class VerifyError(Exception):
@@ -211,7 +211,7 @@ class Outcome(Verdicts, frozen=True):
     equal only without timings, dates and the like; `crash` how a run ended that failed alone;
     `measured_on` the machine whose measurement the ops were judged by; `losses` those of both runs, by step; `values`
     how much differs at the first difference, and at the first of an optimizer; `tolerance` is that of `compare`;
-    `evidence` what the runs say of the linter's findings.
+    `evidence` what the runs say of the linter's findings; `lockstep` how far run B went on with run A's values.
     """
 
     mode: str
@@ -238,6 +238,7 @@ class Outcome(Verdicts, frozen=True):
     values: tuple[Values, ...] = ()
     tolerance: Tolerance | None = None
     evidence: tuple[Judged, ...] = ()
+    lockstep: Lockstep | None = None
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
 

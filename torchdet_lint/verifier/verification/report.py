@@ -118,6 +118,7 @@ def report_on(
         command=_command(mode, program),
         measured_on=valid.measurement.machine if valid is not None else None,
         losses=outcome.losses,
+        lockstep=outcome.lockstep,
         picture=_picture_from_here(outcome.picture, root),
     )
 
@@ -250,7 +251,7 @@ def _command(mode: str, program: tuple[str, ...]) -> str:
 
     if not program or mode == "compare":
         return ""
-    return f"torchdet-lint verify{' --mode stress' if mode == 'stress' else ''} {shlex.join(program)}"
+    return f"torchdet-lint verify{f' --mode {mode}' if mode != 'pair' else ''} {shlex.join(program)}"
 
 
 class _Known(NamedTuple):
@@ -380,7 +381,7 @@ def _rare(runs: int) -> str:
 
 def _not_covered(mode: str, count: int, outcome: Comparison, runs: list[RunSummary]) -> tuple[str, ...]:
     notes = []
-    if outcome.identical and mode == "pair":
+    if outcome.identical and mode in ("pair", "lockstep"):
         notes.append(
             f"{count} runs under the same conditions: the order of files, the number of threads and unwritten memory "
             "were not varied (--mode stress varies files, completion, threads of the program's own, hash seed, "

@@ -19,6 +19,7 @@ from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.launch.interventions import EAGER
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
 from torchdet_lint.verifier.launch.standard import last_words, standard_input
+from torchdet_lint.verifier.patching import outputs
 from torchdet_lint.verifier.patching.events import ENTROPY, read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.outcome import Divergence
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.patching.events import Event
+    from torchdet_lint.verifier.patching.outputs import Printed
     from torchdet_lint.verifier.verification.options import VerifyOptions
+    from torchdet_lint.verifier.verification.outcome import Mode
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
@@ -61,9 +64,12 @@ class Session:
         self.folder = folder
         self.workspace = workspace
         self.early_end = options.early_end
+        self.same_addresses = False
+        self.values = folder / "run.values" if options.mode == "lockstep" else None
         self.held: dict[tuple[str, str, str, int], Held] = {}
         self.results: list[ChildResult] = []
         self.records: dict[int, int] = {}
+        self.printed: dict[int, tuple[Printed, ...]] = {}
         self.outcome: Comparison | None = None
         self.files: list[dict[str, Path]] = []
         self.left = Leftovers()
@@ -93,6 +99,11 @@ class Session:
             return self.options.interventions.stress
         return "B" if number % 2 else "A"
 
+    def forget_values(self) -> None:
+        """Remove what runs in lockstep share."""
+        if self.values is not None:
+            self.values.unlink(missing_ok=True)
+
     def run(self, number: int) -> ChildResult:
         """Run the program once more."""
         path, events = self._recording
@@ -103,8 +114,12 @@ class Session:
                 self.options.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
 
         for attempt in (1, 2):
-            with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
+            if not number:
+                self.forget_values()
+            outputs.clear(self._printed)
+            with self._printed.open("wb") as out, self.output(number, "err").open("wb") as err:
                 result = self._started(number, out, err, tick)
+            self.printed[number] = outputs.gather(self._printed, self.output(number))
             if attempt == 2 or result.ok or not self._aborted_at_its_end(number):
                 break
             self.again.append(number)
@@ -146,14 +161,19 @@ class Session:
         if event.line and not linecache.getline(str(path), event.line).lstrip().startswith(("import ", "from ")):
             self.unseeded[f"{shown(str(path), (self.root,))}:{event.line}"] = None
 
-    def beside(self, name: str, *fixes: str) -> Session:
-        """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
+    def beside(self, name: str, *fixes: str, same_addresses: bool = False) -> Session:
+        """No runs yet of the same program, with `fixes` besides, and with `same_addresses` of its memory in each; what
+        they record goes into the folder `name`.
+        """
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         asked = self.options.interventions
         asked = dataclasses.replace(asked, fixes=(*asked.fixes, *fixes))
-        options = dataclasses.replace(self.options, interventions=asked, early_end=False)
-        return Session(self.program, options, folder, self.workspace)
+        mode: Mode = "pair" if self.options.mode == "lockstep" else self.options.mode
+        options = dataclasses.replace(self.options, mode=mode, interventions=asked, early_end=False)
+        session = Session(self.program, options, folder, self.workspace)
+        session.same_addresses = same_addresses
+        return session
 
     def compared(self, others: int) -> Iterator[tuple[Divergence, ...]]:
         """What differs between run A and each of `others` further ones, which are of the other side of a stress pair.
@@ -191,6 +211,11 @@ class Session:
         return room
 
     @property
+    def _printed(self) -> Path:
+        """What the run that goes on prints: the name is the same for every run, too."""
+        return self.folder / "run.out"
+
+    @property
     def _recording(self) -> tuple[Path, Path]:
         """The trace and the events of the run that goes on. Every run is told the same names: a program may look at
         its environment."""
@@ -225,6 +250,9 @@ class Session:
                 tick=tick,
                 roots=(str(self.workspace.original),),
                 closeup=closeup,
+                lockstep=self.values if closeup is None else None,
+                same_addresses=self.same_addresses,
+                output=self._printed if closeup is None else None,
                 enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else enough,
             )
 
@@ -237,7 +265,8 @@ class Session:
             self.outcome = _nothing_recorded()
         self.records[0], self.records[number] = self.outcome.a_records, self.outcome.b_records
         if not early:
-            self.left = compare_left(self._remains(0), self._remains(number), ordered=not self.outcome.aside)
+            several = self.outcome.aside or self.printed[0] or self.printed[number]
+            self.left = compare_left(self._remains(0), self._remains(number), ordered=not several)
         elif self.outcome.identical:
             # What followed has turned a difference into another order of the same: the whole run has to tell.
             self.early_end = False
@@ -251,7 +280,8 @@ class Session:
     def _remains(self, number: int) -> Remains:
         result = self.results[number]
         errors = self.output(number, "err")
-        return Remains(self.files[number], self.output(number), result.returncode, result.processes, errors)
+        printed = self.printed[number]
+        return Remains(self.files[number], self.output(number), result.returncode, result.processes, errors, printed)
 
     def _program_there(self) -> Program:
         """The program as it is started in the copy of its folder."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 LINES = 30
 ASIDE = {"thread": "another thread", "process": "a worker"}
 """What runs beside the main thread where it is the scheduler's choice who does what."""
+UNDER = {"pair": " under the same conditions", "stress": " under stress", "lockstep": " in lockstep"}
 _MEASURABLE = 1.1
 """Ratios of CPU time up to this differ from run to run."""
 _BEFORE_STEPS = frozenset({"init", "load", "split"})
@@ -38,7 +39,8 @@ def text(report: Outcome, *, colour: bool = False) -> str:
         *_not_covered(report, colour),
     ]
     if report.causes and report.command and not report.fixes and report.fix is None:
-        tail.append(f"try the fixes: {report.command.replace('verify', 'verify --fix', 1)}")
+        command = report.command.replace(" --mode lockstep", "", 1).replace("verify", "verify --fix", 1)
+        tail.append(f"try the fixes: {command}")
     tail = [*(line for cause in report.without_effect[:3] for line in _without_effect(cause)), *tail]
     room = LINES - len(head) - len(tail)
     body: list[str] = []
@@ -57,9 +59,7 @@ def text(report: Outcome, *, colour: bool = False) -> str:
 
 def _verdict(report: Outcome, colour: bool) -> str:
     count = len(report.runs)
-    under = (
-        f" under {'stress' if report.mode == 'stress' else 'the same conditions'}" if report.mode != "compare" else ""
-    )
+    under = UNDER.get(report.mode, "")
     fixes = f" with {len(report.fixes)} fixes applied" if report.fixes else ""
     if report.verdict == "failed":
         return paint(f"✗ the program failed: {report.failure}", RED, colour)
@@ -168,8 +168,8 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     if cause.proven:
         lines.append(f"  proven: it differs without the fix of {cause.rule}, and is equal with it")
     if cause.gone_with or cause.left_with:
-        gone, left = (", ".join(codes) or "none" for codes in (cause.gone_with, cause.left_with))
-        lines += wrapped(f"one fix at a time: gone with that of {gone}; it still differs with {left}", 1)
+        gone, left = map(_factors, (cause.gone_with, cause.left_with))
+        lines += wrapped(f"one fix at a time: gone with {gone}; it still differs with {left}")
     if cause.also:
         lines.append(f"  may also be: {', '.join(cause.also)}")
     if cause.finding is not None:
@@ -178,6 +178,13 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     elif cause.instead:
         lines += wrapped(f"instead: {cause.instead}", 1)
     return lines
+
+
+def _factors(held: tuple[str, ...]) -> str:
+    """What was held fixed: the fixes of rules, and the addresses of objects, which are none."""
+    rules = [code for code in held if code.startswith("TDL")]
+    told = [f"that of {', '.join(rules)}"] * bool(rules) + ["fixed addresses of objects"] * (len(held) > len(rules))
+    return " and with ".join(told) or "none"
 
 
 def _place(cause: Cause, place: str) -> str:
@@ -211,8 +218,8 @@ def _without_effect(cause: Cause) -> list[str]:
 
 def _spread(report: Outcome) -> list[str]:
     spread = report.spread
-    lines = []
-    if report.verdict == "diverged" and spread.differing:
+    lines = [line.strip() for told in in_lockstep(report) for line in wrapped(told)]
+    if not lines and report.verdict == "diverged" and spread.differing:
         end = "lasts, and the run was ended" if report.runs[-1].status == "early" else "lasts to the end"
         lasts = {"transient": "heals: later ops come out equal again", "persistent": end}
         count = spread.consequences
@@ -228,6 +235,21 @@ def _spread(report: Outcome) -> list[str]:
         if a == b:
             ways = f"{'there' if after == f' after {a}' else f'at {a}'} A runs {a_ops}, B {b_ops}"
         lines.append(f"paths part{after}: {ways}; {again}")
+    return lines
+
+
+def in_lockstep(report: Outcome) -> list[str]:
+    """How often run B went on with run A's values, and where that ended; nothing for runs that are equal."""
+    told = report.lockstep
+    if told is None or report.verdict != "diverged":
+        return []
+    times = f"each of {told.replaced} ops" if told.replaced > 1 else "the one op"
+    lines = [f"lockstep: run B went on with run A's value after {times} that gave another"] * (told.replaced > 0)
+    if told.ended_at >= 0:
+        lines.append(
+            f"lockstep ended at op #{told.ended_at}: {told.why}; what differs after it may follow from what differs "
+            "there"
+        )
     return lines
 
 

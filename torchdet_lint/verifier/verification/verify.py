@@ -60,7 +60,8 @@ def verify_program(
 
     Each run has its own copy of the working folder, unless that is too large, or `in_place`; `workdir` is where the
     copies are made, however large. What the runs leave behind there is compared too. Stops at the first run that
-    differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout` is in seconds for each run,
+    differs. `mode` `stress` gives run A and run B opposite, legal conditions; in `lockstep` run B goes on with run A's
+    values where its own differ, so that one pair shows every cause. `timeout` is in seconds for each run,
     `steps` ends each after so many optimizer steps; `keep` is a folder where the traces and the programs' output stay;
     `lint` looks for the linter's findings on the diverging lines; `valid` is a measurement of this machine that the ops
     are judged by. With `values` both sides of runs that differ run once more, up to the first difference, for the
@@ -96,11 +97,12 @@ def verify_program(
 
 def verified(program: Program, options: VerifyOptions) -> Report:
     """The report on the runs of `program`: see `verify_program`."""
-    with _folder(options.keep) as folder, _folder(None, options.workdir) as room:
+    with _folder(options.keep) as folder, _folder(None, options.workdir) as room, contextlib.ExitStack() as stack:
         start = Path(program.directory or Path.cwd())
         bounded = options.workdir is None
         workspace = Workspace(start, room, in_place=options.in_place, own=options.keep, bounded=bounded)
         session = Session(program, options, folder, workspace)
+        stack.callback(session.forget_values)
         for number in range(options.runs):
             result = session.run(number)
             if result.status == "interrupted":

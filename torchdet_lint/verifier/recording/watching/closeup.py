@@ -6,7 +6,6 @@ the process ends at once.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import json
 import os
@@ -21,11 +20,11 @@ from torch.utils import _python_dispatch
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, SET, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.lines import OWN
-from torchdet_lint.verifier.recording.op.places import current_node
-from torchdet_lint.verifier.recording.values import base_of, is_spread, local_of, tensors_in
+from torchdet_lint.verifier.recording.values import base_of, bytes_of, is_spread, local_of, tensors_in
+from torchdet_lint.verifier.recording.watching.taps import made_by, tapped, written_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from torchdet_lint.verifier.ops.dispatch import Direct
     from torchdet_lint.verifier.recording.lines import Classifier
@@ -40,66 +39,7 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
     """`dispatch`, which also looks at the ops that `order` names: `stream`, `targets` (numbers of records), `replay`
     (how often the op is repeated), `folder` (where the files go).
     """
-    look = _Look(order, run, stream)
-    targets = look.targets
-    batch, handed, whole, folded = stream.batch, stream.handed, stream.whole, stream.folded
-    inside = False
-
-    def watched(
-        mode: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        plan = run.plans.get(id(function)) or run.plan(function)
-        if sys._getframe(0).f_back is None and current_node() is None:
-            return stream.unseen(plan, args, kwargs)
-        if stream.records != targets[0] or inside or run.captured is not None:
-            return dispatch(mode, function, types, args, kwargs)
-        kept = look.before(plan, args, kwargs)
-        out = dispatch(mode, function, types, args, kwargs)
-        if stream.records > targets[0]:
-            look.after(plan, args, kwargs, out, kept)
-        return out
-
-    def watched_batch(value: Any) -> None:
-        batch(value)
-        if stream.records > targets[0]:
-            look.save([value], [])
-
-    def watched_handed(value: torch.Tensor, array: Any) -> None:
-        handed(value, array)
-        if stream.records > targets[0]:
-            look.save([value], [])
-
-    def watched_whole(name: str, inputs: Any, function: Callable[[], Any], outputs: Callable[[Any], Any]) -> Any:
-        nonlocal inside
-        outer, inside = inside, True
-        try:
-            out = whole(name, inputs, function, outputs)
-        finally:
-            inside = outer
-        if stream.records > targets[0]:
-            new, changed = outputs(out)
-            look.save([new, *changed], list(changed))
-        return out
-
-    def watched_folded(name: str, given: Sequence[Any], function: Callable[[], Any], **about: bool) -> Any:
-        if stream.records != targets[0]:
-            return folded(name, given, function, **about)
-        versions = {id(value): value._version for value in tensors_in(given) if isinstance(value, torch.Tensor)}
-        out = folded(name, given, function, **about)
-        if stream.records > targets[0]:
-            tensors = [value for value in tensors_in(given) if isinstance(value, torch.Tensor)]
-            changed = [value for value in tensors if versions.get(id(value)) != value._version]
-            look.save([out, *changed], changed)
-        return out
-
-    stream.batch, stream.handed, stream.whole, stream.folded = (
-        watched_batch,
-        watched_handed,
-        watched_whole,
-        watched_folded,
-    )
-    return watched
+    return tapped(_Look(order, run, stream), run, stream, dispatch)
 
 
 class _Look:
@@ -110,6 +50,10 @@ class _Look:
         self.targets = [*map(int, order["targets"]), 1 << 62]
         self.folder, self.wanted = Path(order["folder"]), order["stream"]
         self.replay = int(order.get("replay", 0))
+
+    def due(self) -> bool:
+        """Whether the next record is asked for."""
+        return self.stream.records == self.targets[0]
 
     def _is_mine(self) -> bool:
         name = "main" if self.stream.kind == "main" else f"process {self.run.process_name()}"
@@ -124,11 +68,21 @@ class _Look:
             return None
         return _copied((args, kwargs))
 
-    def after(self, plan: Plan, args: Any, kwargs: Any, out: Any, kept: Any) -> None:
+    def after(self, plan: Plan, args: Any, kwargs: Any, out: Any, kept: Any) -> Any:
         """Save what the op wrote, and repeat it."""
-        written = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
         about = self._repeated(plan, kept) if kept is not None else {}
-        self.save([out, *written] if plan.fresh or not written else written, written, about)
+        self.save(made_by(plan, args, kwargs, out), written_by(plan, args, kwargs), about)
+        return out
+
+    def came(self, value: Any) -> None:
+        """Save what the program takes, or hands to NumPy."""
+        self.save([value], [])
+
+    def called(self, out: Any, given: Any, values: list[Any], changed: list[Any]) -> Any:
+        """Save what a call made and changed."""
+        del given
+        self.save(values, changed)
+        return out
 
     def save(self, values: list[Any], written: list[Any], about: Mapping[str, Any] | None = None) -> None:
         """Put tensors into a file, and go on to the next op that is asked for, if there is one."""
@@ -140,7 +94,7 @@ class _Look:
         names = _names(tensors, self.run.classifier)
         with _python_dispatch._disable_current_modes(), (self.folder / f"{number}.bin").open("wb") as out:
             for tensor in tensors:
-                data = _bytes(tensor)
+                data = bytes_of(tensor)
                 if data is None or offset + len(data) > MOST_BYTES:
                     continue
                 row = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape)}
@@ -200,7 +154,7 @@ def _ulp_of_largest(tensor: torch.Tensor) -> float:
 def _outputs(plan: Plan, kept: Any) -> list[torch.Tensor]:
     args, kwargs = kept
     out = plan.call(*args, **kwargs)
-    written = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
+    written = written_by(plan, args, kwargs)
     return [value for value in tensors_in([out, *written]) if isinstance(value, torch.Tensor)]
 
 
@@ -242,17 +196,6 @@ def _mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, dict):
         return {key: _mapped(item, change) for key, item in value.items()}
     return value
-
-
-def _bytes(tensor: torch.Tensor) -> bytes | None:
-    """The elements of a tensor in order; None where it is no plain one."""
-    try:
-        if tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested:
-            return None
-        flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
-        return ctypes.string_at(flat.data_ptr(), flat.nbytes) if flat.numel() else b""
-    except (RuntimeError, NotImplementedError, TypeError):
-        return None
 
 
 def _names(tensors: list[torch.Tensor], kinds: Classifier) -> dict[int, str]:

@@ -21,6 +21,7 @@ from torchdet_lint.verifier.comparison.explain import run_linter
 from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.patching.inheritance import LINES, with_bootstrap
 from torchdet_lint.verifier.verification.outcome import Judged, VerifyError
+from torchdet_lint.verifier.verification.text import UNDER
 from torchdet_lint.verifier.verification.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -138,12 +139,8 @@ def _state(
             f"the fix of {code} is needed; for which of {len(alike)} findings is not established",
         )
     if report.verdict == "identical" and report.fix is None:
-        return "not reproduced", f"{len(report.runs)} runs {_under(report)} were equal"
+        return "not reproduced", f"{len(report.runs)} runs{UNDER[report.mode]} were equal"
     return "not reproduced", "the runs differ, and not by what is known of this line"
-
-
-def _under(report: Report) -> str:
-    return "under stress" if report.mode == "stress" else "under the same conditions"
 
 
 def _hit(row: dict[str, Any], reached: set[tuple[str, int]]) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from torchdet_lint.verifier.patching.outputs import Printed
+
 OUTPUT, STATUS = "standard output", "exit status"
 _MOST = 20
 _WHOLE = re.compile(r"(?<![\w.])\d+(?!\w|\.\d)")
@@ -37,7 +39,8 @@ _MOST_ERRORS = 100_000
 
 class Remains(NamedTuple):
     """What one run left: its files by name, the file with its standard output, how it ended; `processes` are the
-    numbers of its processes, which are others in every run; `errors` is the file with its standard error.
+    numbers of its processes, which are others in every run; `errors` is the file with its standard error; `printed`
+    says which of them begin where in standard output, behind the program itself.
     """
 
     files: Mapping[str, Path]
@@ -45,6 +48,7 @@ class Remains(NamedTuple):
     status: int
     processes: frozenset[str] = frozenset()
     errors: Path | None = None
+    printed: tuple[Printed, ...] = ()
 
 
 class _Line(NamedTuple):
@@ -154,10 +158,19 @@ def _differing(a: Remains, b: Remains, pairs: Iterable[_Pair]) -> Iterator[_Pair
 
 
 def _in_any_order(a: Remains, b: Remains) -> list[_Pair]:
-    """The lines of each run that the other has not, in pairs."""
+    """The lines of each run that the other has not, in pairs, those of one process with those of its twin."""
     ones, twos = _without_common([*_numbered(a)], [*_numbered(b)], lambda line, _: line.text)
     ones, twos = _without_common(ones, twos, lambda line, first: _unnumbered(line.text, a if first else b))
-    return [*itertools.zip_longest(ones, twos, fillvalue=_END)]
+    by_process: dict[str, tuple[list[_Line], list[_Line]]] = {}
+    for side, (lines, run) in enumerate(((ones, a), (twos, b))):
+        for line in lines:
+            by_process.setdefault(_process_of(line, run), ([], []))[side].append(line)
+    return [pair for sides in by_process.values() for pair in itertools.zip_longest(*sides, fillvalue=_END)]
+
+
+def _process_of(line: _Line, run: Remains) -> str:
+    """Which process below the program printed a line; empty for the program itself."""
+    return next((one.name for one in reversed(run.printed) if one.begins <= line.number), "")
 
 
 def _errors(a: Remains, b: Remains) -> str:

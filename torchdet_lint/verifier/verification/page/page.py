@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.verification.page import drawing, sections
 from torchdet_lint.verifier.verification.page.sections import escaped, section
-from torchdet_lint.verifier.verification.text import but_for_timings, differing_of, equal_in, without_ops
+from torchdet_lint.verifier.verification.text import but_for_timings, differing_of, equal_in, in_lockstep, without_ops
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.picture import Picture
@@ -45,6 +45,7 @@ def html(report: Outcome, picture: Picture) -> str:
         spread,
         without_ops(report),
         but_for_timings(report),
+        *in_lockstep(report),
         report.failure,
     ]
     tolerance = report.tolerance
