@@ -14,6 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# And they end sooner with what this folder has for them.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(__file__).with_name("startup")), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+
 # A shell may have its background jobs ignore these, and what a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
