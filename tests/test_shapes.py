@@ -78,7 +78,7 @@ def calls(name: str, parts: int, mode: str = "lint") -> int:
     """How many calls the mode takes for the shape, those of built-in functions included, once it is warm."""
     warm(name, mode)
     run = shapes.work(mode, shapes.SHAPES[name].make(parts))
-    profile = cProfile.Profile(subcalls=False)
+    profile = cProfile.Profile()
     profile.runcall(run)
     return sum(entry.callcount for entry in profile.getstats())
 
