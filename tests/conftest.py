@@ -14,17 +14,22 @@ sys.path.insert(0, str(Path(__file__).parent))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# And they end sooner with what this folder has for them.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(__file__).with_name("startup")), *filter(None, [os.environ.get("PYTHONPATH")])]
+)
+
 # A shell may have its background jobs ignore these, and what a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # By CPU time. With a file for each worker, whoever is done first takes the next one: the long ones must not come last.
-LONGEST = """test_verify test_probe test_fix_examples test_reliability test_leftovers test_experiment test_shapes
-    test_deterministic test_planted test_processes test_coverage test_reach test_mentions test_rules test_fuzz
-    test_spelling test_precommit test_lsp test_hostile test_verify_planted test_environment test_strict
-    test_pytest_plugin test_writing test_picked test_packaging test_tree test_forecast test_program test_two_readers
-    test_house test_ranks test_auditing test_cache_walk test_engine test_resume""".split()
+LONGEST = """test_probe test_experiment test_fix_examples test_deterministic test_shapes test_verify test_planted
+    test_coverage test_rules test_reliability test_mentions test_processes test_writing test_fuzz test_spelling test_lsp
+    test_precommit test_hostile test_leftovers test_resume test_verify_planted test_auditing test_pytest_plugin
+    test_strict test_environment test_forecast test_picked test_packaging test_tree test_program test_reach
+    test_two_readers test_house test_ranks test_subclasses test_cache_walk test_engine""".split()
 RANK = {name: rank for rank, name in enumerate(LONGEST)}
 
 

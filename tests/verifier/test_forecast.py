@@ -42,7 +42,7 @@ with torch.no_grad():
 def forecast(folder, source, *options):
     (folder / "program.py").write_text(source)
     command = [sys.executable, "-m", "torchdet_lint", "forecast", *options, "program.py"]
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ["PYTHONPATH"]])}
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, timeout=120)
 
 

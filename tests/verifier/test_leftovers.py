@@ -683,8 +683,9 @@ def test_an_order_that_reaches_nothing_has_no_effect(tmp_path):
     ],
 )
 @pytest.mark.parametrize("imports", ["import numpy as np", "import numpy as np, torch; torch.ones(2).sum()"])
-def test_what_numpy_alone_computed_is_judged_by_what_is_left(tmp_path, imports, ending, left):
-    report = verified(tmp_path, f"{imports}\n{ending}\n")
+def test_what_numpy_alone_computed_is_judged_by_what_is_left(tmp_path, in_forks, imports, ending, left):
+    with in_forks() if "torch" in imports else contextlib.nullcontext():
+        report = verified(tmp_path, f"{imports}\n{ending}\n")
     assert sorted(one.name for one in report.left) == left
     assert report.exit_status == bool(left)
 
@@ -692,12 +693,14 @@ def test_what_numpy_alone_computed_is_judged_by_what_is_left(tmp_path, imports, 
 @pytest.mark.parametrize(
     "source", ["print('no torch here')", "import torch; print('no op')", "import torch\nif 0: main()"]
 )
-def test_where_nothing_was_compared_nothing_is_called_equal(tmp_path, source):
-    report = verified(tmp_path, source)
+def test_where_nothing_was_compared_nothing_is_called_equal(tmp_path, in_forks, source):
+    with in_forks() if "import torch" in source else contextlib.nullcontext():
+        report = verified(tmp_path, source)
     assert (report.verdict, report.exit_status, report.ok) == ("nothing", 3, False)
     assert text(report).count("\n") == 1
 
 
+@pytest.mark.usefixtures("forks")
 def test_the_report_says_what_is_equal_but_for_timings(tmp_path):
     source = "import os, torch; print('loss', torch.ones(2).sum().item()); print(f'port {os.getpid()}')"
     report = verified(tmp_path, source)
@@ -710,6 +713,7 @@ def test_the_report_says_what_is_equal_but_for_timings(tmp_path):
 
 
 @pytest.mark.parametrize(("op", "verdict"), [("ones", "identical"), ("rand", "diverged")])
+@pytest.mark.usefixtures("forks")
 def test_standard_error_that_differs_stands_under_what_is_not_covered(tmp_path, op, verdict):
     source = f"import os, sys, torch; torch.{op}(2).sum(); sys.stderr.write(f'accuracy {{os.urandom(4).hex()}}\\n')"
     report = verified(tmp_path, source)
@@ -717,18 +721,21 @@ def test_standard_error_that_differs_stands_under_what_is_not_covered(tmp_path, 
     assert report.not_covered[0].startswith("standard error is not compared, and differs: line 1: 'accuracy ")
 
 
+@pytest.mark.usefixtures("forks")
 def test_where_only_files_differ_that_are_not_compared_nothing_is_called_equal(tmp_path):
     report = verified(tmp_path, "import os, torch; open('p.pdf', 'wb').write(os.urandom(8)); print('done')")
     assert (report.verdict, report.exit_status) == ("nothing", 3)
     assert "p.pdf" in report.failure
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_folder_that_the_program_makes_is_not_there_in_the_next_run(tmp_path):
     report = verified(tmp_path, "import os, torch; os.makedirs('out'); torch.save(torch.ones(3), 'out/x.pt')")
     assert report.verdict == "identical"
     assert report.compared_files == 1
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(tmp_path):
     (tmp_path / "nets.py").write_text("")
     (tmp_path / "experiment").mkdir()
@@ -751,6 +758,7 @@ def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(
         ("np.genfromtxt('{}{}.csv'.format('../data/', 'a'))", "verify with --in-place"),
     ],
 )
+@pytest.mark.usefixtures("forks")
 def test_a_file_above_the_folder_is_told_in_whichever_words_a_library_misses_it(tmp_path, monkeypatch, read, way):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("1,2\n")
@@ -761,6 +769,7 @@ def test_a_file_above_the_folder_is_told_in_whichever_words_a_library_misses_it(
     assert f"and a.csv is in ../data: {way}" in text(report)
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_crash_of_one_run_is_shown_with_its_traceback(tmp_path):
     source = "import os, torch\n\nif os.environ['PYTHONHASHSEED'] == '2':\n    raise KeyError('the second run')\n"
     report = verified(tmp_path, source, mode="stress")

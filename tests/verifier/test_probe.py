@@ -18,6 +18,7 @@ import pytest
 from torchdet_lint import config
 from torchdet_lint.catalogue import loading, measured, verdicts
 from torchdet_lint.catalogue.measured import Measurement
+from torchdet_lint.cli.main import main
 
 pytest.importorskip("torch")
 
@@ -658,7 +659,8 @@ y.sum().backward()
 """
 
 
-def test_verify_judges_by_a_measurement_of_this_machine(tmp_path):
+@pytest.mark.usefixtures("forks")
+def test_verify_judges_by_a_measurement_of_this_machine(tmp_path, monkeypatch, capsys):
     """An equal pair names the ops that were measured to differ; the project's configuration names the file."""
     (tmp_path / "program.py").write_text(VARIES)
     (tmp_path / "pyproject.toml").write_text('[tool.torchdet-lint]\nmeasured = "p.json"\n')
@@ -669,7 +671,9 @@ def test_verify_judges_by_a_measurement_of_this_machine(tmp_path):
     )  # fmt: skip
     here = validity.this_machine("cpu")
     (tmp_path / "p.json").write_bytes(measurement(about, machine=here))
-    out, err = ran(tmp_path, "verify", "program.py")
+    monkeypatch.chdir(tmp_path)
+    assert main(["verify", "program.py"]) == 0
+    out, err = capsys.readouterr()
     assert "equal here, and nondeterministic when measured: program.py:6 the gradient of torch.take" in out
     assert "differed in 34 of 200 runs" in " ".join(out.split())
     assert f"judged by a measurement, which is valid for {here.name}" in out

@@ -138,6 +138,7 @@ def unlike(folder: Path, program: Program, word: str) -> list[Cause]:
 
 
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed package")
+@pytest.mark.usefixtures("forks")
 def test_what_processes_send_each_other_is_digested_when_it_has_come(tmp_path):
     program = Program("script", write(tmp_path, GROUP))
     outcome = verify_program(program, mode="stress", timeout=240, lint=False, keep=tmp_path / "kept")
@@ -155,6 +156,7 @@ def test_a_program_that_only_starts_another_one_is_verified_through_it(tmp_path)
     assert cause.stream == "process train.py --epochs 3"
 
 
+@pytest.mark.usefixtures("forks")
 def test_the_processes_of_a_pool_are_workers(tmp_path):
     source = """
 import multiprocessing, concurrent.futures

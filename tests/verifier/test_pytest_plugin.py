@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -89,7 +90,8 @@ def run(folder, source, *options):
         *options,
         str(folder / "test_it.py"),
     ]
-    env = {"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(folder)}
+    path = os.pathsep.join([str(ROOT), os.environ["PYTHONPATH"]])
+    env = {"PYTHONPATH": path, "PATH": "", "HOME": str(folder)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, timeout=180)
     return done.stdout + done.stderr
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from torchdet_lint.verifier import cli
 from torchdet_lint.verifier.patching import reach
 from torchdet_lint.verifier.patching.inheritance import with_bootstrap
 
@@ -47,7 +49,7 @@ def test_an_isolated_interpreter_is_reached_where_the_package_is_installed(monke
 def verify(folder, source, *options):
     (folder / "program.py").write_text(source)
     command = [sys.executable, "-m", "torchdet_lint", *options, "program.py"]
-    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(HOME)}
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join([str(HOME), os.environ["PYTHONPATH"]])}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
 
 
@@ -67,7 +69,8 @@ def test_a_process_out_of_reach_is_told_with_the_line_that_starts_it(tmp_path):
     assert "program.py:3: a Python process starts with -S" in done.stderr
 
 
-def test_seeds_that_no_fix_can_hold_are_found_and_told(tmp_path):
+@pytest.mark.usefixtures("forks")
+def test_seeds_that_no_fix_can_hold_are_found_and_told(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     source = (
         "import datetime, torch\n"
@@ -77,8 +80,10 @@ def test_seeds_that_no_fix_can_hold_are_found_and_told(tmp_path):
         "generator.seed()\n"
         "print(torch.rand(3, generator=generator))\n"
     )
-    done = verify(tmp_path, source, "verify", "--no-lint", "--no-values", "--fix=TDL105")
-    assert done.returncode == 1
-    causes = [line.split()[:4] for line in done.stdout.splitlines() if " TDL105 entropy-seed " in line]
-    assert [(cause[0], cause[3]) for cause in causes] == [("1", "program.py:3"), ("2", "program.py:6")], done.stdout
-    assert "TDL105: datetime.now() and torch.Generator().seed() cannot be reached" in done.stdout
+    (tmp_path / "program.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["verify", "--no-lint", "--no-values", "--fix=TDL105", "program.py"]) == 1
+    out = capsys.readouterr().out
+    causes = [line.split()[:4] for line in out.splitlines() if " TDL105 entropy-seed " in line]
+    assert [(cause[0], cause[3]) for cause in causes] == [("1", "program.py:3"), ("2", "program.py:6")], out
+    assert "TDL105: datetime.now() and torch.Generator().seed() cannot be reached" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ HOME = Path(__file__).parents[2]
 def run(folder, source, *options):
     (folder / "program.py").write_text(source)
     command = [sys.executable, "-m", "torchdet_lint", "run", *options, "program.py"]
-    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(HOME)}
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": os.pathsep.join([str(HOME), os.environ["PYTHONPATH"]])}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
 
 

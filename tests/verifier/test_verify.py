@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -76,10 +77,11 @@ def diverged(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def identical(tmp_path_factory):
+def identical(tmp_path_factory, in_forks):
     folder = tmp_path_factory.mktemp("identical")
     script = write(folder, AWKWARD)
-    return verify.verify_program(Program("script", str(script)), keep=folder / "kept"), folder / "kept"
+    with in_forks():
+        return verify.verify_program(Program("script", str(script)), keep=folder / "kept"), folder / "kept"
 
 
 def test_every_cause_is_found_with_its_line_and_rule(diverged):
@@ -190,6 +192,7 @@ def test_a_program_that_fails_is_told_in_one_line(tmp_path, capsys, source, says
     assert len(out.splitlines()) == 1
 
 
+@pytest.mark.usefixtures("forks")
 def test_what_an_environment_makes_of_an_action_that_numpy_was_handed_is_no_cause_of_its_own(tmp_path, capsys):
     source = """
     import numpy as np, torch
@@ -205,6 +208,7 @@ def test_what_an_environment_makes_of_an_action_that_numpy_was_handed_is_no_caus
     assert "1 TDL101 unseeded-torch   program.py:4" in out
 
 
+@pytest.mark.usefixtures("forks")
 def test_what_is_redacted_tells_of_the_program_and_not_of_the_machine(tmp_path, capsys):
     source = """
     import subprocess, sys
@@ -226,13 +230,22 @@ def test_what_is_redacted_tells_of_the_program_and_not_of_the_machine(tmp_path, 
     assert Trace(bare).header["program"] == ["…/program.py"]
 
 
+@pytest.mark.usefixtures("forks")
 def test_one_factor_at_a_time_names_the_one_that_makes_a_cause_go(tmp_path, capsys):
+    """Thirty runs: forks, in which words hash as those of a new process do, by its seed, or at random."""
     source = """
+    import hashlib, os, threading
     import torch
 
+    seed = os.environ.get("PYTHONHASHSEED") or threading.get_native_id()
+
+    class Word(str):
+        def __hash__(self):
+            return int(hashlib.md5(f"{self} {seed}".encode()).hexdigest()[:8], 16)
+
     torch.manual_seed(0)
-    words = {word: n for n, word in enumerate(set("a b c d e f g h".split()))}
-    ids = torch.tensor([words[word] for word in "abcdefgh"])
+    words = {word: n for n, word in enumerate(set(map(Word, "a b c d e f g h".split())))}
+    ids = torch.tensor([words[Word(word)] for word in "abcdefgh"])
     print((ids * torch.arange(8)).sum().item())
     """
     script = write(tmp_path, textwrap.dedent(source))
@@ -300,6 +313,7 @@ print(torch.stack(order).mul(torch.arange(6.0)[:, None]).sum().item())
         ("os.urandom(1)[0] / 2000", "TDL306", "the operating system"),
     ],
 )
+@pytest.mark.usefixtures("forks")
 def test_tasks_that_end_in_another_order_are_no_threads_that_race(tmp_path, delay, rule, read):
     script = write(tmp_path, TASKS.replace("{delay}", delay))
     report = verify.verify_program(Program("script", str(script)), lint=False)
@@ -311,6 +325,7 @@ def test_tasks_that_end_in_another_order_are_no_threads_that_race(tmp_path, dela
 
 
 @pytest.mark.parametrize("loading", ["torch.cat([*map(torch.load, names)])", "torch.cat([sum(map(weigh, names))])"])
+@pytest.mark.usefixtures("forks")
 def test_files_that_are_loaded_in_another_order_are_no_other_files(tmp_path, loading):
     source = f"""
     import itertools, os
@@ -334,6 +349,7 @@ def test_files_that_are_loaded_in_another_order_are_no_other_files(tmp_path, loa
     assert "is the same in another order" in first.message
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_generator_without_a_seed_is_one_cause_wherever_its_numbers_come_in(tmp_path):
     source = """
     import numpy as np, torch
@@ -350,6 +366,7 @@ def test_a_generator_without_a_seed_is_one_cause_wherever_its_numbers_come_in(tm
     assert cause.message.endswith("NumPy made a generator without a seed at program.py:4")
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_seed_that_comes_after_the_draws_of_a_process_is_a_late_one(tmp_path):
     source = """
     import torch
@@ -371,8 +388,9 @@ def test_a_seed_that_comes_after_the_draws_of_a_process_is_a_late_one(tmp_path):
 
 
 @pytest.mark.parametrize("source", ["print(1)", "import torch\nprint('Unable to locate 2 GPUs')"])
-def test_a_program_that_runs_no_op_of_torch_is_told_to_have_run_none(tmp_path, capsys, source):
-    status, out, _ = run("verify", write(tmp_path, source), capsys=capsys)
+def test_a_program_that_runs_no_op_of_torch_is_told_to_have_run_none(tmp_path, capsys, in_forks, source):
+    with in_forks() if "torch" in source else contextlib.nullcontext():
+        status, out, _ = run("verify", write(tmp_path, source), capsys=capsys)
     assert status == 0
     assert out.splitlines()[1].startswith("no op of torch ran: compared is what the program printed and wrote")
 
@@ -427,6 +445,7 @@ def test_torch_that_is_missing_names_the_extra(capsys, monkeypatch):
     assert "torchdet-lint[verify]" in err
 
 
+@pytest.mark.usefixtures("forks")
 def test_two_recordings_are_compared(tmp_path, capsys):
     script = write(tmp_path, "import sys, torch\ntorch.manual_seed(int(sys.argv[1]))\nprint(torch.rand(3))\n")
     a, b = tmp_path / "a.tdtrace", tmp_path / "b.tdtrace"
@@ -448,6 +467,7 @@ def test_two_recordings_are_compared(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("own", "rule"), [("", ""), ("random.random()\n", "TDL103")])
+@pytest.mark.usefixtures("forks")
 def test_what_a_library_draws_as_it_is_imported_explains_no_data(tmp_path, capsys, own, rule):
     library = tmp_path / "site-packages" / "styled.py"
     library.parent.mkdir()
@@ -462,6 +482,7 @@ def test_what_a_library_draws_as_it_is_imported_explains_no_data(tmp_path, capsy
     assert [cause["rule"] for cause in json.loads(out)["causes"]] == [rule]
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_generator_that_a_library_makes_without_a_seed_is_told(tmp_path, capsys):
     library = tmp_path / "site-packages" / "games.py"
     library.parent.mkdir()
@@ -482,6 +503,7 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_told(tmp_path, capsy
     assert run(*words, write(tmp_path, source.replace("{seed}", "2")), capsys=capsys)[0] == 0
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_module_of_a_package_has_its_places_and_its_findings(tmp_path, capsys, monkeypatch):
     """The seed is taken in the file that is run, and what is drawn from it in another one."""
     package = tmp_path / "package"
@@ -500,6 +522,7 @@ def test_a_module_of_a_package_has_its_places_and_its_findings(tmp_path, capsys,
     assert (found["filename"], found["line"], found["code"]) == ("package/train.py", 6, "TDL105")
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_disk_that_fills_up_is_one_line_and_no_verdict(tmp_path, capsys):
     source = (
         "import resource, torch\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"
@@ -541,7 +564,7 @@ print(torch.rand(1).item(), torch.cumprod(torch.rand(5, requires_grad=True), 0).
         [sys.executable, "-m", "torchdet_lint", "record", "-o", str(tmp_path / "a.tdtrace"), str(script)],
         capture_output=True,
         check=True,
-        env={**os.environ, "PYTHONPATH": str(DOCUMENTATION.parents[1])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(DOCUMENTATION.parents[1]), os.environ["PYTHONPATH"]])},
     )
     assert recorded.stdout == plain.stdout
 
@@ -578,6 +601,7 @@ for step in range(30):
 """
 
 
+@pytest.mark.usefixtures("forks")
 def test_each_run_ends_after_the_steps_asked_for_and_the_report_says_so(tmp_path):
     program = Program("script", str(write(tmp_path, "import torch\ntorch.manual_seed(0)\n" + TRAINS)))
     outcome = verify.verify_program(program, steps=3, keep=tmp_path / "kept", lint=False)
@@ -601,6 +625,7 @@ open("left.txt", "w").write("the end")
 """
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_run_whose_losses_differ_for_good_is_ended_and_the_report_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lasts.py").write_text(LASTS)
@@ -613,6 +638,7 @@ def test_a_run_whose_losses_differ_for_good_is_ended_and_the_report_says_so(tmp_
     assert sum("run B was ended after" in line for line in table["not_covered"]) == 1
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_program_that_ends_before_the_steps_asked_for_ends_by_itself(tmp_path):
     script, trace = write(tmp_path, "import torch\n" + TRAINS), tmp_path / "a.tdtrace"
     with (tmp_path / "out").open("wb") as out:
@@ -637,6 +663,7 @@ print(queue.get())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.usefixtures("forks")
 def test_a_process_that_waits_for_the_one_that_was_looked_at_holds_nothing_up(tmp_path):
     begin = time.monotonic()
     program = Program("script", str(write(tmp_path, WAITS)))
@@ -645,6 +672,7 @@ def test_a_process_that_waits_for_the_one_that_was_looked_at_holds_nothing_up(tm
     assert time.monotonic() - begin < 150
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_listed_op_of_equal_runs_is_repeated_where_that_is_asked_for(tmp_path, capsys):
     source = """import torch
 torch.set_num_threads(1)
@@ -678,6 +706,7 @@ SEEDED = "import torch\ntorch.manual_seed(0)\n"
         ("import torch\ntorch.zeros(2) + 1", "no optimizer of torch made a step"),
     ],
 )
+@pytest.mark.usefixtures("forks")
 def test_steps_that_no_optimizer_makes_are_said_to_end_nothing(tmp_path, source, says):
     program = Program("script", str(write(tmp_path, source)))
     outcome = verify.verify_program(program, steps=3, lint=False)
@@ -685,6 +714,7 @@ def test_steps_that_no_optimizer_makes_are_said_to_end_nothing(tmp_path, source,
     assert outcome.not_covered[0] == f"--steps 3 ended nothing: {says}, and the program ran to its own end"
 
 
+@pytest.mark.usefixtures("forks")
 def test_a_rank_without_its_launcher_is_told_how_to_verify_it(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     script = write(tmp_path, "import torch.distributed as dist\ndist.init_process_group('gloo')")
@@ -693,6 +723,7 @@ def test_a_rank_without_its_launcher_is_told_how_to_verify_it(tmp_path, capsys, 
     assert f"verify it under its launcher: verify -- torchrun --nproc-per-node 2 {script}" in out
 
 
+@pytest.mark.usefixtures("forks")
 def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_the_source(tmp_path, monkeypatch):
     """And what the program does against the fixes, with its line."""
     # No optimizer: importing what one needs takes longer than all else of the dozen runs.
@@ -713,6 +744,7 @@ def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_th
     assert "the edited source: equal in 4 of 4 runs" in told
 
 
+@pytest.mark.usefixtures("forks")
 def test_an_edit_that_cures_is_told_where_no_fix_at_run_time_does(tmp_path, monkeypatch):
     """A seed from a date: the runs cannot be given another one, the source can."""
     source = (
