@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -59,8 +58,6 @@ PROGRAMS = {
         "the recording ends early",
     ),
 }
-# Those that Python itself brings to their end, whichever way it was started.
-IN_FORKS = ("crashes in Python", "crashes only in run B", "leaves by os._exit, unseeded", "re-seeds itself")
 ABORTED = """
 import atexit, os, pathlib, sys
 def end():
@@ -92,14 +89,12 @@ os.close(2)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_that(tmp_path, capfd, in_forks, name):
+def test_a_program_that(tmp_path, capfd, name):
     source, status, says = PROGRAMS[name]
     script = tmp_path / "program.py"
     script.write_text(source)
     before = {process.pid for process in psutil.Process().children(recursive=True)}
-    limit = "5" if "within" in says else "240"
-    with in_forks() if name in IN_FORKS else contextlib.nullcontext():
-        assert cli.main(["verify", "--no-lint", "--timeout", limit, str(script)]) == status
+    assert cli.main(["verify", "--no-lint", "--timeout", "5" if "within" in says else "240", str(script)]) == status
     out, err = capfd.readouterr()
     assert says in " ".join((out + err).split())
     if status in (2, 3):

@@ -23,14 +23,6 @@ def handed_parameters(event: Event, bound: Collection[str]) -> list[str]:
     return sorted({name[1:] for argument in arguments for name in argument.names if name.startswith("$")} & set(bound))
 
 
-def hands_objects_on(body: Body, event: Event) -> bool:
-    """Whether the call `event` may give an object to a function with this `body`, which hands what it is given on."""
-    arguments = (*event.positional, *event.keywords.values())
-    if not any(name for argument in arguments if not argument.known for name in argument.names):
-        return False
-    return any(inner.kind == "call" and handed_parameters(inner, body.parameters) for inner in body.events)
-
-
 def relayed(
     lookup: Lookup, event: Event, caller: Referent, bound: Mapping[str, Sequence[Referent]]
 ) -> Iterator[tuple[Referent, Body, dict[str, list[Referent]]]]:

@@ -26,7 +26,7 @@ from torchdet_lint.program.transfer.passing import (
     ruled_out,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
-from torchdet_lint.program.transfer.relays import captured, handed_parameters, hands_objects_on, relayed
+from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
@@ -292,7 +292,7 @@ class Transfer(Recorder):
             return
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
-        elif body is not None and hands_objects_on(body, event):
+        elif body is not None and self.wanted.hands_objects_on(referent, body, event):
             self.factories.append((referent, event))
         given = (
             constants(

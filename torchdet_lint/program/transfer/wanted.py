@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import INDIRECT
 from torchdet_lint.program.transfer.passing import bound_arguments
+from torchdet_lint.program.transfer.relays import handed_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ class Wanted:
         self.lookup = lookup
         self._known: dict[tuple[Referent, str, int], bool] = {}
         self._options: dict[tuple[Referent, str, int], frozenset[str]] = {}
+        self._hands_objects_on: dict[tuple[str, str], bool] = {}
 
     def decides(self, function: Referent, parameter: str, hops: int = _HOPS) -> bool:
         """Whether a branch asks `parameter` of `function`, or what takes it in at most so many calls: or an attribute
@@ -55,6 +57,17 @@ class Wanted:
                     found |= self.options(callee, name, hops - 1)
             self._options[key] = frozenset(found)
         return self._options[key]
+
+    def hands_objects_on(self, function: Referent, body: Body, event: Event) -> bool:
+        """Whether the call `event` may give an object to `function`, which hands what it is given on."""
+        arguments = (*event.positional, *event.keywords.values())
+        if not any(argument.names for argument in arguments if not argument.known):
+            return False
+        key = function.file, function.name
+        if key not in self._hands_objects_on:
+            calls = (inner for inner in body.events if inner.kind == "call")
+            self._hands_objects_on[key] = any(handed_parameters(inner, body.parameters) for inner in calls)
+        return self._hands_objects_on[key]
 
     def _is_kept(self, function: Referent, parameter: str) -> bool:
         """Whether `function` is a constructor that keeps the parameter under its name."""
