@@ -283,6 +283,31 @@ def test_a_data_set_in_a_module_called_like_a_library_is_in_sight(project):
     assert [(one.code, one.severity) for one in found] == [("TDL301", "note")]
 
 
+@pytest.mark.parametrize(
+    ("made", "codes"),
+    [
+        ("MODELS.build({})", ["TDL101"]),
+        ("DATASETS.build({})", ["TDL103"]),
+        ("build_model({})", ["TDL101"]),
+        ("build_all({})", ["TDL101", "TDL103"]),
+        ("Config.fromfile({})", []),
+    ],
+)
+def test_a_library_makes_what_the_project_registers_there(made, codes, project):
+    parts = (
+        "import random\nimport torch\nfrom mmengine.registry import DATASETS, MODELS\n\n"
+        "@MODELS.register_module()\nclass Net(torch.nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.layer = torch.nn.Linear(2, 2)\n\n"
+        "@DATASETS.register_module()\nclass Rows:\n    def __init__(self):\n        self.shift = random.random()\n"
+    )
+    main = (
+        "import parts\nimport torch\nfrom mmengine import Config\nfrom mmengine.registry import DATASETS, MODELS\n"
+        f"from mmcls.models import build_all, build_model\n\n{GUARD}    torch.save({made}, 'made')\n"
+    )
+    found = lint(project(main_DOT_py=main, parts_DOT_py=parts))
+    assert [one.code for one in found if one.code in ("TDL101", "TDL103")] == codes
+
+
 @pytest.mark.parametrize(("mode", "severity"), [("plain", "note"), ("other", "warning")])
 def test_what_an_attribute_holds_that_only_another_mode_gives_does_not_run_in_workers(mode, severity, project):
     text = (

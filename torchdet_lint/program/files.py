@@ -190,10 +190,10 @@ class ProjectFiles:
             return found if len(found) <= _SHELF else []
         return self._registered_by((home, names[0]))
 
-    def registered_outside(self, package: str, what: str) -> list[tuple[str, str]]:
+    def registered_outside(self, package: str, what: str, *, named: bool) -> list[tuple[str, str]]:
         """The classes and functions, each a file and a name there, that files of the project register with an object
         of the library `package`, or of its family, by a decorator that says so: with that of which the name tells
-        `what`, if there is one; none where too much is there to tell what is meant."""
+        `what`, or, unless it is `named`, any; none where too much is there to tell what is meant."""
         families = self.library.facts.programs.family_of
         family = families(package)
         if family not in self._outside:
@@ -205,7 +205,7 @@ class ProjectFiles:
                 if families(decorator.partition(".")[0]) == family and "egist" in decorator.rpartition(".")[2]
             ]
         found = self._outside[family]
-        meant = [one for one in found if what in one[0]] or found
+        meant = [one for one in found if what in one[0]] or ([] if named else found)
         return [(path, definition) for _, path, definition in meant] if len(meant) <= _SHELF else []
 
     def _registered_by(self, registry: tuple[str, str], method: str = "") -> list[tuple[str, str]]:

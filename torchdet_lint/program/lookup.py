@@ -178,13 +178,13 @@ class Lookup:
             and not self.files.modules.shadowed(plain, file)
         ):
             # What the tables say of a framework holds beside its own source too.
-            made = self._registered_with(plain, paren, after, level)
+            made = self._built(plain, paren, after, level)
             return [*made, Referent("external", "", self.library.canonical(name))]
         place = self.files.locate(plain, file)
         if place is None:
             if name.startswith("."):
                 return [Referent("unknown", file, TOKEN.findall(name)[-1])]
-            made = self._registered_with(plain, paren, after, level)
+            made = self._built(plain, paren, after, level)
             return [*made, Referent("external", "", name)] if ITEM not in name else made
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
@@ -194,19 +194,25 @@ class Lookup:
             return self.follow(self._hidden(place.path, level) or meant or found, tokens, level)
         return self._of_module(place.path, tokens, level)
 
-    def _registered_with(self, plain: str, paren: str, after: str, level: int) -> list[Referent]:
-        """What the function `plain` of a library may make, of what the project registers there, and what is done with
-        it."""
-        last = plain.rpartition(".")[2]
-        if not self.facts.words.builds.search(last):
-            return []
-        found = [
+    def registered_with(self, function: str, level: int = LEVELS) -> list[Referent]:
+        """Of the classes and functions that the project registers with a library, those that its `function` may make
+        something of."""
+        owner, _, last = function.rpartition(".")
+        package = function.partition(".")[0]
+        if package == "torch" or not self.facts.words.builds.search(last):
+            return []  # kernels are what is registered with torch itself
+        what = owner.rpartition(".")[2] if last == "build" else last.rpartition("_")[2]
+        return [
             referent
-            for path, name in self.files.registered_outside(plain.partition(".")[0], last.rpartition("_")[2])
+            for path, name in self.files.registered_outside(package, what.lower(), named=last == "build")
             for referent in self.evaluate(name, path, level=level)
             if referent.kind in _CALLED
         ]
-        return self.follow(found, [*(("()",) if paren else ()), *TOKEN.findall(after)], level)
+
+    def _built(self, plain: str, paren: str, after: str, level: int) -> list[Referent]:
+        """What `after` of that stands for which the function `plain` of a library makes, if it is called."""
+        made = self.registered_with(plain, level) if paren else []
+        return self.follow(made, ["()", *TOKEN.findall(after)], level)
 
     def _of_module(self, file: str, tokens: list[str], level: int) -> list[Referent]:
         """What `tokens` of the module `file` stand for; an item of one of its dictionaries may be all that any file

@@ -262,7 +262,12 @@ class Transfer(Recorder):
         return any(one.kind == "external" and one.name in self.facts.draws for one in self.stands_for(name))
 
     def built(self, name: str, referent: Referent, event: Event) -> None:
-        """A call of a method of a registry, which makes an object of something that is registered."""
+        """A call of a method of a registry, or of a library, which makes an object of something that is registered."""
+        if referent.kind == "external":
+            unknown = msgspec.structs.replace(event, positional=(), keywords={}, opaque=True)
+            for made in self.one_of(self.lookup.registered_with(referent.name)):
+                self.called(made, unknown)
+            return
         body = self.files.summary(referent.file).body(referent.name) if referent.kind == "function" else None
         if body is not None and any(result.endswith(BUILT) for result in body.returns):
             for made in self.one_of([one for one in self.stands_for(f"{name}()") if one.kind == "instance"]):
