@@ -21,11 +21,13 @@ _AT_RUN_TIME = lazy(r"\bsetattr[ \t]*\(\s*self\b|\bself\.__dict__|\bvars[ \t]*\(
 _OPTIONS = lazy(r"\s*(\w+)(?:\s*,\s*\w+)?\s*=.*\.parse_(?:known_)?args[ \t]*\(")
 _OPTION = lazy(r"\s*(\w+)\.\w+\s*")
 ANY = "*"
+# Before the name of an option of the command line.
+OPTION = "--"
 
 
 def assigned(lines: Sequence[str]) -> dict[str, int]:
     """How often statements assign to attributes of each name, whatever they are of; `ANY` where names of the run do.
-    `self.name = …` does not count, nor do options of the command line, `args.name = …`."""
+    `self.name = …` does not count; options of the command line, `args.name = …`, count under `OPTION` and the name."""
     found: dict[str, int] = {}
     options = {match[1] for line in lines if ".parse_" in line and (match := _OPTIONS.match(line)) is not None}
     for line in lines:
@@ -35,10 +37,10 @@ def assigned(lines: Sequence[str]) -> dict[str, int]:
             for target in targets:
                 if _PLAIN.fullmatch(target) is not None:
                     continue
-                if options and (option := _OPTION.fullmatch(target)) is not None and option[1] in options:
-                    continue
+                option = _OPTION.fullmatch(target) if options else None
+                prefix = OPTION if option is not None and option[1] in options else ""
                 for name in _ATTRIBUTE.findall(target):
-                    found[name] = found.get(name, 0) + 1
+                    found[prefix + name] = found.get(prefix + name, 0) + 1
         if "setattr" in line or "__" in line or "vars(" in line:
             for name in _NAMED.findall(line):
                 found[name] = found.get(name, 0) + 1

@@ -161,7 +161,8 @@ class ProjectFiles:
         return self._optimised[file, name]
 
     def assignments(self, attribute: str, files: frozenset[str]) -> int:
-        """How often `files` assign to an attribute of that name, of whatever objects, but for `self.name = …`."""
+        """How often `files` assign to an attribute of that name, of whatever objects, but for `self.name = …`, and for
+        the options of the command line, which have `OPTION` before their names."""
         for file in files - self._counted:
             for name, count in self.summary(file).assigned.items() if self.is_source(file) else ():
                 self._assigned.setdefault(name, {})[file] = count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -56,7 +57,7 @@ def _given(module: Module, value: Value) -> Iterator[tuple[Module, Value]]:
     if parameter.default is not None:
         yield module, module.value(parameter.default)
     names = positional(function)[module.enclosing_class(function) is not None :]
-    for count, (there, call) in enumerate(CallEdges(module).callers_with_files(function)):
+    for there, call in itertools.islice(CallEdges(module).callers_with_files(function), _CALLS):
         given = call.argument(parameter.name.value, names)
-        if count < _CALLS and given is not None:
+        if given is not None:
             yield there, given

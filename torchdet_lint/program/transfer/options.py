@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.prefilter.assigned import OPTION
 from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of
 from torchdet_lint.regex import lazy
 
@@ -80,7 +81,8 @@ class Options:
         if not found or not all(found):
             return ()
         around = self._with_imports(parsing | {*files})
-        if any(map(self._changes, sorted(around))) or self.lookup.files.assignments(attribute, around):
+        given = (self.lookup.files.assignments(name, around) for name in (attribute, OPTION + attribute))
+        if any(map(self._changes, sorted(around))) or any(given):
             return ()
         return tuple(dict.fromkeys(value for values in found for value in values))
 
