@@ -308,6 +308,30 @@ def test_a_library_makes_what_the_project_registers_there(made, codes, project):
     assert [one.code for one in found if one.code in ("TDL101", "TDL103")] == codes
 
 
+@pytest.mark.parametrize(
+    ("takes", "keeps", "row"),
+    [
+        ("rows", "rows", "self.kept[index]"),
+        ("rows, *more", "rows", "self.kept[index]"),
+        ("rows, *more, **options", "rows", "self.kept[index]"),
+        ("*more", "more", "self.kept[0][index]"),
+        ("*more, **options", "more", "self.kept[0][index]"),
+    ],
+)
+@pytest.mark.parametrize(("change", "codes"), [("random.random()", ["TDL103"]), ("1", [])])
+def test_rows_of_a_data_set_that_another_one_keeps_run(takes, keeps, row, change, codes, project):
+    main = (
+        "import random\nimport torch\nfrom torch.utils.data import Dataset\n\n"
+        f"class Change:\n    def __call__(self, row):\n        return row * {change}\n\n"
+        "class Rows(Dataset):\n    def __init__(self, change):\n        self.change = change\n\n"
+        "    def __getitem__(self, index):\n        return self.change(index)\n\n"
+        f"class Kept(Dataset):\n    def __init__(self, {takes}):\n        self.kept = {keeps}\n\n"
+        f"    def __getitem__(self, index):\n        return {row}\n\n"
+        f"{GUARD}    torch.save(Kept(Rows(Change()))[0], 'row')\n"
+    )
+    assert [one.code for one in lint(project(main_DOT_py=main)) if one.code == "TDL103"] == codes
+
+
 @pytest.mark.parametrize(("mode", "severity"), [("plain", "note"), ("other", "warning")])
 def test_what_an_attribute_holds_that_only_another_mode_gives_does_not_run_in_workers(mode, severity, project):
     text = (

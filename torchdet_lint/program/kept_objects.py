@@ -78,7 +78,8 @@ class KeptObjects:
     ) -> set[Referent]:
         """Of what `constructor` is given, that which its `parameter` stands for: all that is left, of `*args`."""
         body = self.lookup.files.summary(constructor[0]).body(constructor[1])
-        if body is None or body.stars not in ("*", "***") or parameter not in body.parameters[-len(body.stars) :]:
+        starred = {"*": -1, "***": -2}.get(body.stars, 0) if body is not None else 0
+        if body is None or not starred or parameter != body.parameters[starred]:
             return given.get(parameter, set())
         return {one for name, referents in given.items() if name.startswith("*") for one in referents}
 
