@@ -38,7 +38,6 @@ _WORKERS = "num_workers"
 _FOLLOWED = 4
 # What draws as a sampler with weights does.
 _WEIGHED = "multinomial"
-_WORKERS_SEED_NUMPY = (1, 9)
 # What a method of a sampler says that goes by the order of its base.
 _BASES_ORDER = ("generator", "super(", ".__iter__(")
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
@@ -65,7 +64,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         handed = _handed(module, call, by)
         # Before 1.9 torch seeded itself and `random` there, as it does now, and not NumPy.
         unseeded = "numpy" in handed.draws or not handed.in_sight
-        variant = "before-1.9" if unseeded and module.target.torch < _WORKERS_SEED_NUMPY else ""
+        variant = "before-1.9" if unseeded and not module.target.seeds_numpy_in_workers else ""
         seeded = handed.in_sight and not handed.owned and not variant
         idle = not handed.in_sight and not (variant and handed.draws) and _evaluates(module, call)
         details = {"workers": workers.source}

@@ -54,10 +54,11 @@ def merge(found: Configuration, flags: Options) -> Settings:
     given["default_excludes"] = exclude is None
     given["exclude"] = (*(exclude or ()), *(file.extend_exclude or ()), *(flags.extend_exclude or ()))
     release = flags.torch_version or file.torch_version
+    newest = found.torch.newest if found.torch else None
     if release:
         given["torch"] = _release(release)
     else:
-        given["torch"], given["older"] = known(found.torch.newest if found.torch else NEWEST_TORCH)
+        given["torch"], given["older"] = known(newest or NEWEST_TORCH)
         given["oldest"] = found.torch.oldest if found.torch else None
     given["rule_files"] = tuple(
         _expanded(file.rule_files or (), root, where) if flags.rule_files is None else _named(flags.rule_files)
@@ -73,11 +74,7 @@ def merge(found: Configuration, flags: Options) -> Settings:
                 raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
     settings = Settings(root=found.root, file=found.file, notes=_notes(release, where), **given)
-    return (
-        _with_measurement(settings, pinned=release or "", newest=found.torch.newest if found.torch else None)
-        if settings.measured
-        else settings
-    )
+    return _with_measurement(settings, pinned=release or "", newest=newest) if settings.measured else settings
 
 
 def _notes(release: str | None, where: str) -> tuple[str, ...]:

@@ -52,6 +52,11 @@ class Target(NamedTuple):
         """The release of torch that the project really requires."""
         return self.older or self.torch
 
+    @property
+    def seeds_numpy_in_workers(self) -> bool:
+        """Whether torch seeds NumPy in the workers of a loader, as it does since 1.9."""
+        return self.torch >= (1, 9)
+
 
 class Module:
     """One file. Making it parses nothing with libcst; `calls_to` and its like parse the units that the catalogue's

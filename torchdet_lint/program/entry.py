@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 _TESTS = f"{os.sep}tests{os.sep}"
 # So many calls lead at most from the start of a program to what seeds it.
 _DEEP = 8
-# The release from which on torch seeds NumPy in workers.
-_WORKERS_SEED_NUMPY = (1, 9)
 _ARGUMENTS = "flag:arguments"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED),
@@ -286,7 +284,7 @@ class Entry(NamedTuple):
                 continue
             if channel == "on_cuda" and "seed:cuda" in self.effects:
                 continue
-            if channel == BASE_SEED and self.target.torch < _WORKERS_SEED_NUMPY:
+            if channel == BASE_SEED and not self.target.seeds_numpy_in_workers:
                 continue
             if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
                 continue

@@ -24,6 +24,8 @@ Given = dict[tuple[tuple[str, str], tuple[str, str]], dict[str, set["Referent"]]
 place in `*args`: `*0`."""
 _ROUNDS = 3
 _GIVEN = ("class", "function", "instance")
+# The stars of a function that has `*args`.
+_TAKES_MORE = ("*", "***")
 
 
 class Notes(NamedTuple):
@@ -78,8 +80,7 @@ class KeptObjects:
     ) -> set[Referent]:
         """Of what `constructor` is given, that which its `parameter` stands for: all that is left, of `*args`."""
         body = self.lookup.files.summary(constructor[0]).body(constructor[1])
-        starred = {"*": -1, "***": -2}.get(body.stars, 0) if body is not None else 0
-        if body is None or not starred or parameter != body.parameters[starred]:
+        if body is None or body.stars not in _TAKES_MORE or parameter != _starred(body)[0]:
             return given.get(parameter, set())
         return {one for name, referents in given.items() if name.startswith("*") for one in referents}
 
@@ -142,7 +143,7 @@ class KeptObjects:
         own = self.lookup.files.summary(node.file).body(node.name) if given and event.opaque else None
         if own is None or not own.stars:
             return
-        stars = own.parameters[-2:] if own.stars == "***" else own.parameters[-1:]
+        stars = _starred(own)
         named = own.parameters[: len(own.parameters) - len(stars)]
         by_place = [place for place, one in enumerate(event.positional) if one.names == (f"${stars[0]}",)]
         by_name = event.keywords.get("**")
@@ -155,6 +156,11 @@ class KeptObjects:
                 yield name, referents
 
 
+def _starred(body: Body) -> tuple[str, ...]:
+    """`*args` and `**options` of a function that has either, without their stars."""
+    return body.parameters[-2:] if body.stars == "***" else body.parameters[-1:]
+
+
 def _placed(referent: Referent, body: Body) -> tuple[str, ...]:
     """The parameters of a function that a call may pass by place."""
     names = parameters_of(referent, body)
@@ -163,7 +169,7 @@ def _placed(referent: Referent, body: Body) -> tuple[str, ...]:
 
 def _bound(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function: by parameter, and what goes to its `*args` by its place there."""
-    if body.stars not in ("*", "***"):
+    if body.stars not in _TAKES_MORE:
         return bound_arguments(referent, body, event)
     names = _placed(referent, body)
     rest = {f"*{place}": one for place, one in enumerate(event.positional[len(names) :])}

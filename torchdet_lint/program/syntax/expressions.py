@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 _CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
 
-# The words in the names of the methods that operators call.
 # An attribute of the object itself, and no more.
 _KEPT = lazy(r"\$self\.\w+")
 _STARTS_WORKER = "worker_init_fn"
+# The words in the names of the methods that operators call.
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv",
     ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift",

@@ -58,7 +58,8 @@ class Transfer(Recorder):
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
         self.narrowing = narrowing
-        # Constructors that are called, and attributes of `self` through which something unknown is.
+        # Constructors that are called, functions that hand on what they are given, and attributes of `self` through
+        # which something unknown is called.
         self.constructors: list[tuple[Referent, Event]] = []
         self.factories: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
