@@ -83,15 +83,16 @@ def test_fixed_is_what_the_rule_file_shows(case):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)
 def test_fixes_come_to_an_end_and_bring_nothing_new(case):
-    gathered, texts = looked_at(case, plain(case.example.code), EVERY)
+    text = plain(case.example.code)
+    gathered, texts = looked_at(case, text, EVERY)
     before = Counter(finding.code for finding in gathered.records[case.example.filename].findings)
     fixed, repaired = mended_from(case, gathered, texts)
     left = [finding for finding in repaired.result.findings if finding.filename == case.example.filename]
     assert not [finding for finding in left if finding.fix is not None]
     assert Counter(finding.code for finding in left if finding.code in before) <= before
-    ast.parse(fixed)
-    again, _ = mended(case, fixed)
-    assert again == fixed
+    if fixed != text:
+        ast.parse(fixed)
+        assert mended(case, fixed)[0] == fixed
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
