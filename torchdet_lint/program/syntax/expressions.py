@@ -21,6 +21,7 @@ from torchdet_lint.program.syntax.shapes import (
     looped_over,
     parameters_of,
     tail_of,
+    trained_arms,
     without_constants,
 )
 from torchdet_lint.regex import lazy
@@ -94,10 +95,13 @@ class Expressions:
 
     def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
         """Record the calls of an expression, arguments before the call that takes them."""
-        stack: list[tuple[ast.AST, bool, bool, tuple[int, ...], bool]] = [(root, False, False, branch, False)]
+        around = self.trained
+        stack: list[tuple[ast.AST, bool, bool, tuple[int, ...], bool, int]] = [
+            (root, False, False, branch, False, around)
+        ]
         self._over.clear()
         while stack:
-            node, seen, deferred, branch, self.partly = stack.pop()
+            node, seen, deferred, branch, self.partly, self.trained = stack.pop()
             if seen:
                 assert isinstance(node, ast.Call)
                 self.call(node, branch, deferred)
@@ -107,16 +111,21 @@ class Expressions:
                     self.text(node, branch)
                 continue
             if isinstance(node, ast.Call):
-                stack.append((node, True, deferred, branch, self.partly))
+                stack.append((node, True, deferred, branch, self.partly, self.trained))
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             deferred = deferred or isinstance(node, ast.Lambda)
             partly = self.partly or isinstance(node, (ast.IfExp, ast.BoolOp, ast.Compare))
+            parts: list[tuple[ast.AST, tuple[int, ...]]]
             if isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)) and (chosen := self.chosen(node)):
-                stack.extend((part, False, deferred, branch + arms, partly) for part, arms in reversed(chosen))
+                parts = [(part, branch + arms) for part, arms in chosen]
             else:
-                parts = self.parts(node, branch, deferred)
-                stack.extend((part, False, deferred, branch, partly) for part in reversed(parts))
+                parts = [(part, branch) for part in self.parts(node, branch, deferred)]
+            trained = trained_arms(node) if isinstance(node, ast.IfExp) else ()
+            stack.extend(
+                (part, False, deferred, at, partly, self.trained + (part in trained)) for part, at in reversed(parts)
+            )
+        self.trained = around
 
     def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The parts of an expression of which not all count for every parameter of the function, and the arms in which

@@ -31,6 +31,7 @@ from torchdet_lint.program.syntax.shapes import (
     asks_for_training,
     fails_without,
     goes_on,
+    holds_in_evaluation,
     is_type_checking,
     last_word,
     leaves_early,
@@ -384,6 +385,13 @@ class Extractor(Expressions):
 
     def conditional(self, node: ast.If, branch: tuple[int, ...]) -> int:
         """Record an `if`; the arm in which the rest of the block stands, or 0."""
+        trained = self.trained
+        first = self._arms_of(node, branch)
+        self.trained = trained
+        return first
+
+    def _arms_of(self, node: ast.If, branch: tuple[int, ...]) -> int:
+        """The same; what runs in training only goes on doing so in the arms below."""
         first = 0
         number = -1
         while True:
@@ -418,6 +426,7 @@ class Extractor(Expressions):
                 first = self.arms
             if holds:
                 return first
+            self.trained += holds_in_evaluation(node.test)
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 self.block(node.orelse, branch)
                 return first

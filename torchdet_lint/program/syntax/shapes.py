@@ -116,14 +116,21 @@ def asks_for_training(test: ast.expr) -> bool:
 
 def leaves_evaluation(node: ast.stmt) -> bool:
     """Whether what follows `node` in its block runs in training only: `if not self.training: return x`."""
-    return isinstance(node, ast.If) and not node.orelse and leaves_early(node.body) and _holds_in_evaluation(node.test)
+    return isinstance(node, ast.If) and leaves_early(node.body) and holds_in_evaluation(node.test)
 
 
-def _holds_in_evaluation(test: ast.expr) -> bool:
+def holds_in_evaluation(test: ast.expr) -> bool:
     """Whether `test` holds wherever nothing is trained: `not self.training`, `p == 0 or not self.training`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        return any(_holds_in_evaluation(value) for value in test.values)
+        return any(holds_in_evaluation(value) for value in test.values)
     return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and asks_for_training(test.operand)
+
+
+def trained_arms(node: ast.IfExp) -> tuple[ast.expr, ...]:
+    """The arms of a choice that run in training only."""
+    if asks_for_training(node.test):
+        return (node.body,)
+    return (node.orelse,) if holds_in_evaluation(node.test) else ()
 
 
 def pattern_of(node: ast.expr) -> str:
