@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
+from torchdet_lint.checks.operations.given_dims import given_dims
 from torchdet_lint.checks.operations.gone_through import numbers
 from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
@@ -247,8 +248,13 @@ class Conditions:
             if told.dims is not None and told.dtype == "integer":
                 return told.dims + 1 in condition.values
         if inferred.dims is None and value is not None:
-            return self._at_least(value) in condition.values
+            return self._at_least(value) in condition.values or self._are_given(value, condition)
         return inferred.dims in condition.values
+
+    def _are_given(self, value: Value, condition: Condition) -> bool:
+        """Whether a call in sight gives the parameter that `value` is as many dimensions as `condition` asks for."""
+        found = self._parameter(value) if isinstance(value.node, cst.Name) else None
+        return found is not None and not given_dims(self.module, found[1]).isdisjoint(condition.values)
 
     def _at_least(self, value: Value, depth: int = _DEEP) -> int:
         """How many dimensions there are at least, by those that a method swaps and those that are added to them; 0
