@@ -48,6 +48,9 @@ class GradientPaths:
             return parent.value is not node or self.ends(parent)
         if isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)):
             return self.ends(parent)
+        if isinstance(parent, cst.Element):
+            # `torch.stack((a, b))`
+            parent = self.module.parent(self.module.parent(parent) or parent)
         if isinstance(parent, cst.Arg):
             return self._argument(parent)
         if isinstance(parent, cst.Assign):
