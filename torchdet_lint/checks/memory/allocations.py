@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -174,7 +175,16 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
     counts = module.library.facts.memory.counts
     if made is not None and isinstance(made.node, cst.Call) and last_word(made.node.func) not in counts:
         return False
-    return module.library.facts.memory.is_extent.fullmatch(bare(only)) is not None
+    if module.library.facts.memory.is_extent.fullmatch(bare(only)) is None:
+        return False
+    return not (isinstance(only, cst.Name) and _is_data(module, call, only.value))
+
+
+def _is_data(module: Module, call: Call, name: str) -> bool:
+    """Whether the function that calls asks what `name` stands for for its shape or an entry, as no number is asked."""
+    function = module.enclosing_function(call.node)
+    text = cst.Module([]).code_for_node(function.body) if function is not None else module.text
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?:\.(?:shape|size|dim|ndim|dtype|astype)\b|\[)", text) is not None
 
 
 def _extent(value: Value) -> int | str:
