@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from torchdet_lint import api
 from torchdet_lint.cli.main import main
 
 MAIN = (
@@ -112,6 +113,33 @@ def test_the_nearest_configuration_holds_for_each_file(capsys: pytest.CaptureFix
     assert len(whole) == len(expected)
     for name in ("a/x.py", "b/x.py", "b/c/x.py"):
         assert codes(capsys, name) == [item for item in whole if item[0] == name]
+
+
+SHUFFLED = (
+    "import torch\nfrom torch.utils.data import DataLoader\n\n"
+    "torch.manual_seed(0)\nbatches = list(DataLoader([1], shuffle=True))\n"
+)
+
+
+def test_the_nearest_requirement_on_torch_holds_for_each_file(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each experiment of a project may have an environment of its own."""
+    put(a__b__x_DOT_py=SHUFFLED, c__x_DOT_py=SHUFFLED, x_DOT_py=SHUFFLED,
+        a__environment_DOT_yml="dependencies:\n- pytorch=1.4.0\n", c__requirements_DOT_txt="torch>=1.7\n")  # fmt: skip
+
+    def helps(*arguments: str) -> dict[str, str]:
+        return {one["filename"]: one["help"] for one in findings(capsys, *arguments)}
+
+    whole = helps(".")
+    assert whole.keys() == {"a/b/x.py", "c/x.py", "x.py"}
+    assert whole["a/b/x.py"].startswith("Pass `generator=torch.Generator().manual_seed(seed)` once the project")
+    assert whole["c/x.py"] == whole["x.py"] == "Pass `generator=torch.Generator().manual_seed(seed)`."
+    for name in whole:
+        assert helps(name) == {name: whole[name]}
+    assert helps("a/b/x.py", "--torch-version", "2.4") == {"a/b/x.py": whole["x.py"]}
+    assert helps("a/b/x.py", "--isolated") == {"a/b/x.py": whole["x.py"]}
+    (found,) = api.lint_source(SHUFFLED, "a/b/x.py")
+    assert found.help == whole["a/b/x.py"]
+    assert [one.help for one in api.lint("a")] == [whole["a/b/x.py"]]
 
 
 def test_flags_win_over_every_configuration(capsys: pytest.CaptureFixture[str]) -> None:

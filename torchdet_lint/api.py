@@ -40,7 +40,7 @@ def lint(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ".",
         found = None if isolated else config.nested(folder, top, known)
         return _merged(found, flags) if found is not None and found.file else None
 
-    parts, errors = projects.parts(given, base, nearest)
+    parts, errors = projects.parts(given, base, nearest, requirements=not isolated)
     result = projects.together((run.run(given, part.settings, files=part.files) for part in parts), errors)
     if result.errors:
         raise LintError("\n".join(result.errors))
@@ -68,8 +68,10 @@ def fix_source(text: str, filename: str = "source.py", *, unsafe: bool = False, 
 
 def _for_text(text: str | bytes, filename: str, options: dict[str, Any]) -> tuple[config.Settings, bytes]:
     isolated = bool(options.pop("isolated", False))
-    found = config.isolated([filename]) if isolated else config.find([filename])
-    return _merged(found, _options(options)), text if isinstance(text, bytes) else text.encode()
+    settings = _merged(config.isolated([filename]) if isolated else config.find([filename]), _options(options))
+    if not isolated:
+        settings = config.judged_for(settings, os.path.dirname(os.path.abspath(filename)), {})
+    return settings, text if isinstance(text, bytes) else text.encode()
 
 
 def _options(options: dict[str, Any]) -> config.Options:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -181,7 +182,10 @@ def main(arguments: Sequence[str]) -> int:
     path, cell = match["path"], int(match["cell"]) if match["cell"] else None
     try:
         found = config.isolated([path]) if given.isolated else config.find([path])
-        linter = Linter(config.merge(found, config.Options(min_severity="note", jobs=1)))
+        settings = config.merge(found, config.Options(min_severity="note", jobs=1))
+        if not given.isolated:
+            settings = config.judged_for(settings, os.path.dirname(os.path.abspath(path)), {})
+        linter = Linter(settings)
         lines = list(Inspection(linter, path, int(match["row"]), cell).lines())
     except (OSError, SourceFault, SyntaxFault, config.ConfigError) as error:
         print(f"{path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)

@@ -45,6 +45,7 @@ def check(given: argparse.Namespace) -> int:
 
 
 def _once(given: argparse.Namespace) -> int:
+    from torchdet_lint.config import judged_for
     from torchdet_lint.engine import projects, run
     from torchdet_lint.source.snippets import Snippets
 
@@ -62,6 +63,8 @@ def _once(given: argparse.Namespace) -> int:
             _shown(settings)
         return CLEAN
     texts = dict([stdin]) if stdin else {}
+    if stdin and not given.isolated:
+        settings = judged_for(settings, os.path.dirname(os.path.abspath(stdin[0])), {})
     parts, errors = _parts(given, [] if stdin else paths, settings)
     if not stdin and not any(part.files for part in parts) and not errors and not settings.force_exclude:
         say(f"torchdet-lint: warning: no Python file or notebook found in {', '.join(paths)}", sys.stderr)
@@ -129,7 +132,7 @@ def _parts(given: argparse.Namespace, paths: Sequence[str], settings: Settings) 
     from torchdet_lint.engine import projects
 
     nearest = (lambda _: None) if given.config or given.isolated else nearest_of(given, paths)
-    return projects.parts(paths, settings, nearest)
+    return projects.parts(paths, settings, nearest, requirements=not given.isolated)
 
 
 def _rule_files(parts: Sequence[Part]) -> tuple[tuple[str, ...], ...]:

@@ -1,6 +1,6 @@
 """`[tool.torchdet-lint]` and the flags -> one frozen `Settings`."""
 
-from torchdet_lint.config.merge import merge
+from torchdet_lint.config.merge import judged_for, merge
 from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings
 from torchdet_lint.config.project import (
     Configuration,
@@ -13,7 +13,7 @@ from torchdet_lint.config.project import (
     starts_project,
     top_of,
 )
-from torchdet_lint.config.releases import known, newest_allowed, required_torch
+from torchdet_lint.config.releases import Required, known, newest_allowed, required_torch
 from torchdet_lint.config.selectors import chosen, fits, must_fit, near, nearest, selection
 
 __all__ = [
@@ -22,12 +22,14 @@ __all__ = [
     "ConfigError",
     "Configuration",
     "Options",
+    "Required",
     "Settings",
     "chosen",
     "explicit",
     "find",
     "fits",
     "isolated",
+    "judged_for",
     "known",
     "load",
     "merge",

@@ -29,7 +29,7 @@ KEYS = {
     "unsafe-fixes": Key("whether fixing includes the unsafe fixes", "false"),
     "seed": Key("the seed that fixes write", "0"),
     "torch-version": Key(
-        "the release of torch that the code is judged for", "the newest that the project's requirement on torch allows"
+        "the release of torch that the code is judged for", "the newest that the nearest requirement on torch allows"
     ),
     "devices": Key("the devices that the code runs on: cpu, cuda, mps, xpu", '["cpu", "cuda"]'),
     "entry-points": Key("files that people start, patterns as in .gitignore", "what looks like one"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH, ConfigError, Options, Settings
-from torchdet_lint.config.releases import known
+from torchdet_lint.config.releases import known, required_torch
 from torchdet_lint.patterns import from_top, is_one
 from torchdet_lint.regex import lazy
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchdet_lint.config.project import Configuration
+    from torchdet_lint.config.releases import Required
 
 _RELEASE = lazy(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?(?:\+\w+)?")
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
@@ -56,7 +57,7 @@ def merge(found: Configuration, flags: Options) -> Settings:
     release = flags.torch_version or file.torch_version
     newest = found.torch.newest if found.torch else None
     if release:
-        given["torch"] = _release(release)
+        given["torch"], given["pinned"] = _release(release), True
     else:
         given["torch"], given["older"] = known(newest or NEWEST_TORCH)
         given["oldest"] = found.torch.oldest if found.torch else None
@@ -75,6 +76,29 @@ def merge(found: Configuration, flags: Options) -> Settings:
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
     settings = Settings(root=found.root, file=found.file, notes=_notes(release, where), **given)
     return _with_measurement(settings, pinned=release or "", newest=newest) if settings.measured else settings
+
+
+def judged_for(settings: Settings, folder: str, seen: dict[str, Required | None]) -> Settings:
+    """The settings for the files of `folder`: what it, or a folder between it and the project's, requires of torch.
+
+    One project may hold several experiments, each with an environment of its own. `seen` keeps what folders require.
+    """
+    if settings.pinned or settings.measured:
+        return settings
+    required = _required_above(folder, settings.root, seen)
+    release = known(required.newest) if required is not None else (settings.torch, settings.older)
+    if required is None or release == (settings.torch, settings.older):
+        return settings
+    return msgspec.structs.replace(settings, torch=release[0], older=release[1], oldest=required.oldest)
+
+
+def _required_above(folder: str, root: str, seen: dict[str, Required | None]) -> Required | None:
+    """What `folder` requires, or else the next one above it that lies below `root`."""
+    if not folder.startswith(os.path.join(root, "")):
+        return None
+    if folder not in seen:
+        seen[folder] = required_torch(Path(folder)) or _required_above(os.path.dirname(folder), root, seen)
+    return seen[folder]
 
 
 def _notes(release: str | None, where: str) -> tuple[str, ...]:

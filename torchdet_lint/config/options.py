@@ -61,7 +61,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """What a run does, every default resolved. Paths are absolute; `root` is the project's folder.
 
     `older` is the release of torch that the project requires where it is older than all that the tables know, `oldest`
-    the oldest that it allows, where it names one. `notes` are lines for the user: what was asked for and is not done.
+    the oldest that it allows, where it names one; `pinned` says that an option names the release, whatever the project
+    requires. `notes` are lines for the user: what was asked for and is not done.
     """
 
     root: str
@@ -80,6 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     torch: tuple[int, int] = NEWEST_TORCH
     older: tuple[int, int] | None = None
     oldest: tuple[int, int] | None = None
+    pinned: bool = False
     devices: tuple[str, ...] = ("cpu", "cuda")
     entry_points: tuple[str, ...] = ()
     seed_functions: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,7 @@ _CARET = lazy(r"\^(\d+)((?:\.\d+)*)")
 _CONDA = lazy(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<specifier>[<>=!~]=.*|[<>]\d.*))")
 _ENVIRONMENT = lazy(r"(?:^|[_-])(?:conda|env(?:ironment)?)(?:[_-]|$)|^environment")
 _DIGITS = 9
+_TEXTS = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
 class Required(NamedTuple):
@@ -32,8 +34,7 @@ class Required(NamedTuple):
 
 def required_torch(root: Path) -> Required | None:
     """What the project's own requirement on torch allows, read as text; `None`: no requirement."""
-    texts = [root / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
-    for path in (*texts, *sorted(root.glob("requirements*.txt")), *_environments(root)):
+    for path in _files(root):
         try:
             text = reading.text(str(path))
         except OSError:
@@ -48,10 +49,22 @@ def required_torch(root: Path) -> Required | None:
     return None
 
 
-def _environments(root: Path) -> list[Path]:
+def _files(root: Path) -> list[Path]:
+    """The files of `root` that may say what a project requires, those first that count most."""
+    try:
+        names = sorted(os.listdir(root))
+    except OSError:
+        return []
+    listed = [name for name in _TEXTS if name in names]
+    listed += [name for name in names if name.startswith("requirements") and name.endswith(".txt")]
+    return [root / name for name in (*listed, *_environments(names))]
+
+
+def _environments(names: list[str]) -> list[str]:
     """What may be environments of conda by their names, `conda_env.yaml` too; those that are called so come first."""
-    found = (path for suffix in ("yml", "yaml") for path in root.glob(f"*.{suffix}") if _ENVIRONMENT.search(path.stem))
-    return sorted(found, key=lambda path: (not path.name.startswith("environment"), path.name))
+    texts = (name for name in names if name.endswith((".yml", ".yaml")))
+    found = (name for name in texts if _ENVIRONMENT.search(name.rpartition(".")[0]))
+    return sorted(found, key=lambda name: (not name.startswith("environment"), name))
 
 
 def _requirements(text: str, suffix: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.config import judged_for
 from torchdet_lint.engine.run import exclusion
 from torchdet_lint.finding import Result
 from torchdet_lint.patterns import compiled
@@ -13,31 +14,38 @@ from torchdet_lint.source.discovery import Excluded, File, discover
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torchdet_lint.config import Settings
+    from torchdet_lint.config import Required, Settings
 
 
 class Part(NamedTuple):
-    """Files that one configuration holds for."""
+    """Files that one configuration, and one release of torch, hold for."""
 
     settings: Settings
     files: tuple[File, ...]
 
 
 def parts(
-    paths: Sequence[str], settings: Settings, nearest: Callable[[str], Settings | None]
+    paths: Sequence[str],
+    settings: Settings,
+    nearest: Callable[[str], Settings | None],
+    *,
+    requirements: bool = True,
 ) -> tuple[list[Part], list[str]]:
     """The files below `paths`, part by part, and one line for every path that cannot be read.
 
-    `settings` hold where `nearest` gives none for the folder of a file. Raises what `nearest` raises.
+    `settings` hold where `nearest` gives none for the folder of a file. Without `requirements` no folder may require
+    another release of torch than its project. Raises what `nearest` raises.
     """
+    seen: dict[str, Required | None] = {}
     listed, errors = discover(paths, exclusion(settings))
     named = {os.path.normpath(path) for path in paths}
     found: dict[str, tuple[Settings, list[File], Excluded]] = {}
     base = Excluded(exclusion(settings))
     for file in listed:
-        own = nearest(os.path.dirname(os.path.abspath(file.path)))
-        mine = own or settings
-        key = f"{mine.root}\0{mine.file}"
+        folder = os.path.dirname(os.path.abspath(file.path))
+        own = nearest(folder)
+        mine = judged_for(own or settings, folder, seen) if requirements else own or settings
+        key = f"{mine.root}\0{mine.file}\0{mine.older or mine.torch}"
         if key not in found:
             found[key] = (mine, [], base if own is None else Excluded(exclusion(mine)))
         _, files, excluded = found[key]

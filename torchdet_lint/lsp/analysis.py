@@ -117,12 +117,13 @@ class Analysis:
         folder = os.path.dirname(path)
         if folder not in self._settings:
             # One process: a server with threads must not fork.
-            self._settings[folder] = msgspec.structs.replace(config.merge(config.find([path]), self.options), jobs=1)
+            settings = config.judged_for(config.merge(config.find([path]), self.options), folder, {})
+            self._settings[folder] = msgspec.structs.replace(settings, jobs=1)
         return self._settings[folder]
 
     def linter(self, settings: Settings) -> Remembering:
         """The linter of `settings`."""
-        key = f"{settings.root}\0{settings.file}"
+        key = f"{settings.root}\0{settings.file}\0{settings.older or settings.torch}"
         if key not in self._linters:
             self._linters[key] = Remembering(settings)
         return self._linters[key]
