@@ -47,7 +47,8 @@ def test_the_words_of_a_rule_are_those_of_the_style(code: str) -> None:
 def test_help_begins_with_a_verb(code: str) -> None:
     rule = RULES[code]
     assert [text for text in (rule.instead.strip(), *rule.helps.values()) if not VERB.match(text)] == []
-    assert rule.helps.keys() <= rule.messages.keys()
+    # The others are those that a check asks for.
+    assert rule.helps.keys() - rule.messages.keys() <= {"older", "own", "processes"}
 
 
 def test_help_of_operations_begins_with_a_verb() -> None:

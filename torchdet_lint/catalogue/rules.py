@@ -59,7 +59,8 @@ class Example(Table, frozen=True, kw_only=True):
 class Rule(Table, frozen=True, kw_only=True):
     """All that is said about one rule; its code and name are those of the file.
 
-    `helps` are what to do instead for those of `messages` for which `instead` is not the advice, under the same names.
+    `helps` are what to do instead for those of `messages` for which `instead` is not the advice, under the same names,
+    or where a check says so, by its detail `help`; they are filled in as messages are.
     `triggers` are words for which a statement is parsed; `marks` are pieces of text, and `patterns` regular
     expressions, for which a file is looked at, its check deciding which statements to parse. `words` are the names
     that the check reads, by the role they play. A rule with `devices` is silent where none of them is configured.

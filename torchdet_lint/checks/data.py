@@ -374,8 +374,11 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         else:
             continue
         reason = _NO_USE if variant == "sampler" else withheld
-        changes, safe = _own_generator(module, call) if reason is None else ((reason,), None)
-        details = {"shuffle": shuffle.source if shuffle else ""}
+        if reason is None or module.target.release < _GENERATORS_SINCE:
+            changes, safe = _own_generator(module, call)
+        else:
+            changes, safe = (reason,), None
+        details = {"shuffle": shuffle.source if shuffle else "", **_help(changes)}
         yield Violation(call.node, details, variant, changes=changes, applicability=safe)
 
 
@@ -463,7 +466,7 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             changes, safe = (_LEFT,), None
         yield Violation(
             call.node,
-            {"call": call.names[-1].rpartition(".")[2]},
+            {"call": call.names[-1].rpartition(".")[2], **_help(changes)},
             variant,
             severity,
             changes=changes,
@@ -504,6 +507,11 @@ def _own_generator(
     changes = (*seed.needs, SetArgument(call.node, "generator", generator))
     oldest = module.target.oldest
     return changes, "unsafe" if oldest is not None and oldest < _GENERATORS_SINCE else seed.applicability
+
+
+def _help(changes: tuple[Change, ...]) -> dict[str, str]:
+    """The name of what to do instead, where the release that the project requires takes no generator."""
+    return {"help": "older"} if changes == (_NO_ARGUMENT,) else {}
 
 
 def unordered_batches(module: Module, rule: Rule) -> Iterator[Violation]:

@@ -42,6 +42,8 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
     details["trains"] = "trains" if entry.has("on_cuda") else "may train"
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
+    if not _has_mode(entry):
+        details["help"] = "older"
     stories = [Story(ref, f"`{ref.shown}` may raise in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.shown}` is nondeterministic without that mode") for ref in places]
     varies = bool(places or failing) or any(ops.varies for ops in reported)

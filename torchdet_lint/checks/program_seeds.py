@@ -48,6 +48,8 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
     change: Change = entry.seeds(missing) if library in missing else Withhold(_IN_PROCESSES)
     variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
     details = {"draw": draw.shown, "place": entry.place(draw, here)}
+    if library not in missing:
+        details["help"] = "processes"
     seed = entry.effects.get(f"some:{library}")
     if not variant and seed is not None:
         variant, details["seed"] = "some", entry.place(seed, here)

@@ -346,7 +346,8 @@ class Linter:
             related.append(Related("", at, other.message, other_cell))
         planned = self._planned(module, rule, found)
         withheld = planned.withheld if planned is not None else ""
-        advice = found.details.get("instead") or rule.helps.get(found.variant) or first_sentence(rule.instead)
+        told = rule.helps.get(found.details.get("help", found.variant), "").format_map(found.details)
+        advice = found.details.get("instead") or told or first_sentence(rule.instead)
         if machine := found.details.get("measured_on"):
             advice = f"{advice} The measurement is valid for {machine}."
         finding = Finding(

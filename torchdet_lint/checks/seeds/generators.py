@@ -54,13 +54,14 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         elif row.variant == "streamed" and first.keyword is None and not first.star:
             change = Replace(first.value, seed.text)
         changes = (*seed.needs, change)
-        yield Violation(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
+        details = {"call": function, "help": row.variant or "own"}
+        yield Violation(call.node, details, row.variant, changes=changes, applicability=seed.applicability)
     for call, row, left in table.left_none(module, rule):
         if not _seeded_afterwards(module, call):
-            details = {"call": module.code(call.node.func)}
+            details = {"call": module.code(call.node.func), "help": row.variant or "own"}
             yield Violation(call.node, details, row.variant, related=(left,), changes=(table.FOR_CALLERS,))
     for made, row in _factories(module, rule):
-        yield Violation(made, {"call": module.code(made)}, row.variant)
+        yield Violation(made, {"call": module.code(made), "help": row.variant or "own"}, row.variant)
 
 
 def _factories(module: Module, rule: Rule) -> Iterator[tuple[cst.BaseExpression, Row]]:
