@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from torchdet_lint.config import starts_project
 from torchdet_lint.patterns import compiled
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
@@ -25,6 +26,7 @@ _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
 _PICKERS = ("import_module", "__import__", "instantiate")
 _CHECK = lazy(r"check_.*\.py")
+_INSTALLED = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
 
 
@@ -122,6 +124,12 @@ class EntryPoints:
         """The files that a linted file imports."""
         return set().union(*(self.imports(path) for path in sorted(self.records)))
 
+    @functools.cached_property
+    def is_package(self) -> bool:
+        """Whether others may import what the project holds: it can be installed, or it is not known where it starts."""
+        root = self.settings.root
+        return not starts_project(root) or not _INSTALLED.isdisjoint(self.files.modules.listing(root))
+
     def _is_of_a_package(self, path: str) -> bool:
         """Whether a file has classes, and lies in a package, whose users import it."""
         beside = os.path.join(os.path.dirname(path), "__init__.py")
@@ -154,6 +162,30 @@ class EntryPoints:
                     seen.add(file)
                     queue.append(file)
         return seen
+
+    def started(self, programs: Iterable[str]) -> set[str]:
+        """Those of `programs` that are there to be started, and that no file imports."""
+        guarded = (path for path in programs if self.records[path].outline.guard or path.endswith(".ipynb"))
+        return {*guarded} - self.all_imported
+
+    def users(self, path: str) -> set[str]:
+        """The files that import `path`, directly or not, and itself."""
+        queue, seen = [path], {path}
+        while queue:
+            for file in self._importers.get(queue.pop(), ()):
+                if file not in seen:
+                    seen.add(file)
+                    queue.append(file)
+        return seen
+
+    @functools.cached_property
+    def _importers(self) -> dict[str, list[str]]:
+        """By file the linted files that import it."""
+        found: dict[str, list[str]] = {}
+        for importer in sorted(self.records):
+            for file in self.imports(importer):
+                found.setdefault(file, []).append(importer)
+        return found
 
     def reaching(self, goals: Collection[str], files: Iterable[str]) -> set[str]:
         """Those of `files` that reach one of `goals`, and what reaches one on their way."""

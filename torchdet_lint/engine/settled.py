@@ -30,7 +30,8 @@ from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.unpassed import left_off
-from torchdet_lint.program.unreached import Place, Unreached
+from torchdet_lint.program.unrun.uncalled import uncalled
+from torchdet_lint.program.unrun.unreached import Place, Unreached
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ class Settling:
         entries = list(entries)
         tried = [entry for entry in entries if entry.file in named and self.points.tries_out(entry)]
         aside = {entry.file: rows for entry in tried if (rows := self._aside(entry))}
+        for path, rows in self._uncalled(entry.file for entry in entries).items():
+            aside[path] = (*aside.get(path, ()), *rows)
         if not wanted and not aside:
             return {}
         if deterministic:
@@ -258,6 +261,17 @@ class Settling:
             )
             for library in (CHANNELS if asking else ())
         }
+
+    def _uncalled(self, programs: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """First and last rows of the functions and classes that nothing names: in a program with a main guard and in a
+        notebook, which no file imports, and in all that programs run of a project that nobody can install."""
+        if self.points.imports_by_name:
+            return {}
+        programs = {*programs}
+        files = self.points.started(programs) if self.points.is_package else self.points.reached(programs)
+        named = self.whole.named
+        asked = {path: {rows.first for rows in named[path].rows} for path in named if path in files}
+        return uncalled(asked, sorted(self.records), self.points.users, self.project.files)
 
     def _aside(self, entry: Entry) -> tuple[int, ...]:
         """First and last rows of the main guard of a file that is only tried out, and of the functions that it calls

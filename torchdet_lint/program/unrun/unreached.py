@@ -68,7 +68,7 @@ class Unreached:
         self._project = project
         self._texts = texts
         asking = [one for path in places for one in self._functions(path, places[path])]
-        if asking and self._picks_by_name():
+        if asking and picks_by_name(texts, project):
             asking = []
         self._namings = Namings(frozenset(one.word for one in asking), texts, project)
         self._called: dict[tuple[str, str], list[_Site] | None] = {}
@@ -83,16 +83,6 @@ class Unreached:
             ]
             if found:
                 self.rows[one.path] = tuple(sorted({*self.rows.get(one.path, ()), *found}))
-
-    def _picks_by_name(self) -> bool:
-        """Whether a file takes something by a name that it works out, from a module of the project or from its own
-        names: that may be what is called, with whatever it is given there."""
-        modules = {part for path in self._texts for part in PurePath(path).with_suffix("").parts[-2:]}
-        return any(
-            (named := match[1] or match[2]) is None or named.rpartition(".")[2] in modules
-            for path in self._texts
-            for match in _PICKS.finditer(self._project.text(path))
-        )
 
     def _functions(self, path: str, places: Sequence[Place]) -> Iterator[_Asking]:
         """The functions of a file that ask for constants, in which a call stands in a row of `places` and in an arm."""
@@ -197,6 +187,17 @@ class Unreached:
                 return None
             found += (_Site(event, path, naming.name(row)) for event in calls)
         return found
+
+
+def picks_by_name(texts: Sequence[str], project: ProjectFiles) -> bool:
+    """Whether a file takes something by a name that it works out, from a module of the project or from its own names:
+    that may be what is called, with whatever it is given there."""
+    modules = {part for path in texts for part in PurePath(path).with_suffix("").parts[-2:]}
+    return any(
+        (named := match[1] or match[2]) is None or named.rpartition(".")[2] in modules
+        for path in texts
+        for match in _PICKS.finditer(project.text(path))
+    )
 
 
 def _at(events: list[Event], row: int, places: Sequence[Place]) -> list[Event]:

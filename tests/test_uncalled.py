@@ -1,0 +1,92 @@
+"""Functions and classes that nothing in a project names are never run: what is found in them is a note."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+
+MAIN = '''\
+import numpy as np
+
+
+def used(x):
+    """Shuffles, as `spare` does."""
+    np.random.default_rng().shuffle(x)
+
+
+def spare(x):
+    return spare(np.random.default_rng().permutation(x))
+
+
+class Spare:
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+
+if __name__ == "__main__":
+    used([1, 2])
+    """
+    spare([1])
+    """
+    # Spare()
+'''
+USED, SPARE, KEPT = 6, 10, 15
+
+
+def notes(project, **files):
+    """The rows of notes in `main.py`."""
+    folder = project(**{"main_DOT_py": MAIN, **files})
+    found = run.run([str(folder)], Settings(root=str(folder), min_severity="note", jobs=1)).findings
+    own = [one for one in found if one.filename.endswith("main.py") and one.code == "TDL104"]
+    assert {one.location.row for one in own} == {USED, SPARE, KEPT}
+    return {one.location.row for one in own if one.severity == "note"}
+
+
+def test_what_nothing_names_is_a_note(project):
+    assert notes(project) == {SPARE, KEPT}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from main import spare\n\n\ndef run():\n    spare([1])\n",
+        "import main\n\n\ndef run():\n    main.spare([1])\n",
+        "import main\n\n\ndef run(name='spare'):\n    getattr(main, name)([1])\n",
+        "from main import *\n\n\ndef run(x):\n    eval(x)\n",
+    ],
+)
+def test_what_another_file_may_run_is_none(project, text):
+    assert SPARE not in notes(project, other_DOT_py=text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    used([1, 2])\n", "    used([1, 2])\n    spare([1])\n"),
+        ("    used([1, 2])\n", "    used([1, 2])\n    globals()[input()]([1])\n"),
+        ("    used([1, 2])\n", "    used([1, 2])\n    TABLE = ['spare']\n"),
+        ("def spare(x):\n", "@register\ndef spare(x):\n"),
+        ("import numpy as np\n", "import numpy as np; import fire; fire.Fire()\n"),
+    ],
+)
+def test_what_its_own_file_may_run_is_none(project, old, new):
+    folder = project(main_DOT_py=MAIN.replace(old, new))
+    found = run.run([str(folder)], Settings(root=str(folder), min_severity="note", jobs=1)).findings
+    lines = folder.joinpath("main.py").read_text().splitlines()
+    (spare,) = (one for one in found if "permutation" in lines[one.location.row - 1])
+    assert (spare.code, spare.severity) == ("TDL104", "error")
+
+
+def test_a_module_of_a_project_that_nobody_installs(project):
+    """Of a package all may be imported, from wherever."""
+    module = MAIN.partition("if __name__")[0]
+    files = {
+        "main_DOT_py": module,
+        "train_DOT_py": "from main import used\n\nif __name__ == '__main__':\n    used([1])\n",
+    }
+    assert notes(project, **files) == set()
+    (project() / ".git").mkdir()
+    assert notes(project, **files) == {SPARE, KEPT}
+    assert notes(project, **files, setup_DOT_py="from setuptools import setup\n\nsetup(name='x')\n") == set()

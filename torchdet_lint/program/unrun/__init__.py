@@ -1,0 +1,1 @@
+"""Files of a project -> what of them no program runs."""
