@@ -183,7 +183,7 @@ class EntryPoints:
         """By file the linted files that import it."""
         found: dict[str, list[str]] = {}
         for importer in sorted(self.records):
-            for file in self.imports(importer):
+            for file in sorted(self.imports(importer)):
                 found.setdefault(file, []).append(importer)
         return found
 
