@@ -3334,3 +3334,63 @@ for row in load(input()):
 def test_the_constant_that_a_branch_asks_for_is_given_in_it(project, mode, other, severity):
     text = COMPARED.replace("MODE", mode).replace("OTHER", other)
     assert severity_of_the_loader(project(main_DOT_py=text)) == severity
+
+
+BY_NAME = """
+class Library:
+    @staticmethod
+    def from_name(name):
+        if name == "words":
+            {imports}
+            return {given}
+        elif name == "others":
+            return Others
+        raise ValueError(name)
+"""
+
+
+@pytest.mark.parametrize("called", ["Library.from_name", "given.Library.from_name"])
+@pytest.mark.parametrize(
+    ("imports", "given", "told"),
+    [
+        ("from words import Words", "Words", "use global generators"),
+        ("import words", "words.Words", "use global generators"),
+        ("pass", "Others", "nothing in the workers needs a seed"),
+        ("import elsewhere", "elsewhere.Words", "but no other generator"),
+    ],
+)
+def test_the_class_that_a_function_gives_by_name_is_in_sight(project, called, imports, given, told):
+    rows = "from torch.utils.data import Dataset\n\n\nclass {}(Dataset):\n"
+    rows += "    def __getitem__(self, index):\n        return {}\n"
+    folder = project(
+        words_DOT_py="import random\n" + rows.format("Words", "random.random()"),
+        others_DOT_py=rows.format("Others", "index"),
+        given_DOT_py="from others import Others\n" + BY_NAME.format(imports=imports, given=given),
+        main_DOT_py="import sys\n\nimport given\nimport torch\nfrom given import Library\n"
+        "from torch.utils.data import DataLoader\n\n"
+        f"torch.manual_seed(0)\nrows = {called}(sys.argv[1])()\n"
+        "for row in DataLoader(rows, num_workers=2):\n    print(row)\n",
+    )
+    assert told in of_the_loader(folder).message
+
+
+@pytest.mark.parametrize(
+    ("crop", "told"),
+    [
+        ("RandomCrop(2)", "use global generators"),
+        ("CenterCrop(2)", "nothing in the workers needs a seed"),
+        ("Own()", "use global generators"),
+        ("Other()", "but no other generator"),
+    ],
+)
+def test_transforms_that_a_module_takes_whole_from_a_library_are_that_librarys(project, crop, told):
+    folder = project(
+        ours_DOT_py="import random\n\nfrom torchvision.transforms import *\n\n\nclass Own:\n"
+        "    def __call__(self, image):\n        return image + random.random()\n",
+        main_DOT_py="import torch\nfrom torch.utils.data import DataLoader\n"
+        "from torchvision import datasets\n\nimport ours as T\n"
+        "from elsewhere import Other\n\n"
+        f"cut = T.Compose([{'' if crop == 'Other()' else 'T.'}{crop}, T.ToTensor()])\ntorch.manual_seed(0)\n"
+        "for row in DataLoader(datasets.ImageFolder('data', transform=cut), num_workers=2):\n    print(row)\n",
+    )
+    assert told in of_the_loader(folder).message

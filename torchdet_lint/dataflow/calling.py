@@ -240,7 +240,7 @@ class Calling(Variables):
         if self.trail.joined and isinstance(call.func, cst.Attribute) and call.func.attr.value == "append":
             return list(self.grown(call.func.value, call))
         kind = self.kept_by(call, torch=torch)
-        return [Use(call, kind)] if kind else []
+        return [Use(call, kind)] if kind else list(self.kept_whole(call))
 
     def kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """How `call` keeps what stands in a display that it is given, if it does."""

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 
 # What makes a dictionary without entries, and what goes through one.
+# How something goes to a file.
+_TO_FILES = ("saved", "written")
+# Beside a call in what was seen: it was asked for what it keeps.
+_WHOLE = -2
 _EMPTY = frozenset({"dict", "OrderedDict", "defaultdict"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _THROUGH = frozenset({"list", "tuple", "enumerate"})
@@ -389,7 +393,9 @@ class Collecting(Trace):
         if isinstance(above, cst.Subscript) and table is above.value:
             yield from self.of(above)
             return
-        call = self.module.parent(above) if isinstance(above, cst.Attribute) else None
+        call = self.module.parent(above) if isinstance(above, (cst.Attribute, cst.Arg)) else None
+        if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
+            yield from self.kept_whole(call)
         if not isinstance(above, cst.Attribute) or not isinstance(call, cst.Call):
             return
         loop = self.module.parent(call)
@@ -403,6 +409,21 @@ class Collecting(Trace):
             root = loop.body if isinstance(loop, cst.For) else self.module.parent(loop)
             for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) and root else ():
                 yield from self.of(load)
+
+    def kept_whole(self, call: cst.Call) -> Iterator[Use]:
+        """Where what `call` is given goes to a file, or the list does that it is put into: `rows.append(row)`."""
+        kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
+        if kind in _TO_FILES:
+            yield Use(call, kind)
+        rows = call.func.value if isinstance(call.func, cst.Attribute) and call.func.attr.value == "append" else None
+        if not isinstance(rows, cst.Name) or (id(call), _WHOLE) in self.trail.seen:
+            return
+        self.trail.seen.add((id(call), _WHOLE))
+        for load in self.definitions.loads_after(rows, outermost(self.module, call, rows.value)):
+            arg = self.module.parent(load)
+            taker = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+            if isinstance(taker, cst.Call):
+                yield from self.kept_whole(taker)
 
     def _numbered(self, node: cst.Assign, loop: cst.For | cst.While) -> Iterator[Use]:
         """`index[name] = len(index)`: the order becomes a number."""

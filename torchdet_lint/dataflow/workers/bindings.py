@@ -470,18 +470,31 @@ class Bindings:
 
     def _given_by(self, call: ast.Call, scope: Scope, depth: int) -> Iterator[Bound]:
         """The names of the classes and functions of which a function of the project returns one."""
-        where, file = self.classes.definition(self.classes.dotted(call.func, scope.file), scope.file) or (None, None)
+        name = self.classes.dotted(call.func, scope.file)
+        where, file = self.classes.definition(name, scope.file) or (None, None)
+        if where is None and (member := self.classes.of_class(name, scope.file)) is not None:
+            where, file = member.function, member.home
         if file is None or not isinstance(where, ast.FunctionDef):
             return
         inner = Scope(file, where)
+        named: list[Bound] = []
         for statement in statements(where.body):
             value = statement.value if isinstance(statement, ast.Return) else None
             if isinstance(value, (ast.Subscript, ast.Call)):
                 yield from self.picked(value, inner, depth + 1)
-            elif isinstance(value, ast.Name) and (
-                self.classes.definition(value.id, file) or isinstance(self.nested(value.id, inner), ast.ClassDef)
-            ):
-                yield value, inner
+            elif isinstance(value, (ast.Name, ast.Attribute)):
+                named.append((value, inner))
+        if any(self._is_class(value, inner) for value, _ in named):
+            yield from named
+
+    def _is_class(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether `node` names a class or a function, of the project or of a library that is known."""
+        name = self.classes.dotted(node, scope.file)
+        return (
+            self.classes.definition(name, scope.file) is not None
+            or self.classes.known(name)
+            or isinstance(self.nested(name, scope), ast.ClassDef)
+        )
 
 
 def going_through(node: ast.ListComp | ast.GeneratorExp | ast.DictComp, scope: Scope) -> Scope:

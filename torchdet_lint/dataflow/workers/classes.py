@@ -250,7 +250,16 @@ class Classes:
         if not whole:
             own = root == "self" or root in file.values or below(root, self.facts.quiet)
             whole = self._taken_whole(root, file) if file.stars and not own else root
-        return self.module.library.canonical(f"{whole}{dot}{rest}")
+        name = self.module.library.canonical(f"{whole}{dot}{rest}")
+        return self._brought(name, file) if dot and root in file.imports and not self.known(name) else name
+
+    def _brought(self, name: str, file: File) -> str:
+        """What `name`, `package.transforms.Compose`, is of a library that the module of the project takes whole."""
+        told = self.home(name, file)
+        if told is None or not told[0].stars or told[1] in told[0].definitions or told[1] in told[0].imports:
+            return name
+        brought = (self.module.library.canonical(f"{star}.{told[1]}") for star in told[0].stars)
+        return next((one for one in brought if self.known(one)), name)
 
     def _taken_whole(self, root: str, file: File, depth: int = 0) -> str:
         """What `root` means in a module that `file` takes whole and that imports it; `root` where none does."""
