@@ -2197,3 +2197,61 @@ def test_a_draw_that_a_branch_may_pass_by_is_told_with_its_condition(project):
     assert told(indented).endswith("those numbers differ in every run")
     after = "    weights = [random.random()]\n    if sys.argv[1:]:\n        print(random.random(), weights)\n" + seed
     assert told(after).endswith("those numbers differ in every run")
+
+
+LOADERS = """
+import torch.utils.data
+
+
+class Loader:
+    def initialize(self, options):
+        self.loader = torch.utils.data.DataLoader(
+            [1, 2, 3], shuffle={shuffle}, num_workers=0
+        )
+
+
+def create(options):
+    loader = Loader()
+    loader.initialize(options)
+    return loader.loader
+"""
+
+
+@pytest.mark.parametrize(
+    ("shuffle", "statements", "draws"),
+    [
+        ("not options.serial", "options.serial = True", False),
+        ("options.serial", "options.serial = False", False),
+        ("options.serial", "options.serial = True", True),
+        ("not options.serial", "pass", True),
+        ("not options.serial", "options.serial = bool(input())", True),
+        ("not options.serial", "if input():\n    options.serial = True", True),
+        ("not options.serial", "options.serial = True\noptions.serial = False", True),
+        ("not options.serial", "options.serial = True\nvars(options).update(input())", True),
+        ("not options.serial", "options.serial = True\nsetattr(options, 'serial', False)", True),
+        ("not options.serial", "create(options)\noptions.serial = True", True),
+    ],
+)
+@pytest.mark.parametrize("parsed", ["argparse.ArgumentParser().parse_args()", "Options().parse()"])
+def test_an_option_that_the_program_sets_decides_on_the_order_of_a_loader(project, parsed, shuffle, statements, draws):
+    folder = project(
+        loaders_DOT_py=LOADERS.format(shuffle=shuffle),
+        own_DOT_py="import argparse\n\n\nclass Options:\n    def parse(self):\n"
+        "        self.options = argparse.ArgumentParser().parse_args()\n        return self.options\n",
+        main_DOT_py=f"import argparse\nfrom loaders import create\nfrom own import Options\n\noptions = {parsed}\n"
+        f"{statements}\nfor row in create(options):\n    print(row)\n",
+    )
+    assert any(one.code == "TDL101" for one in lint(folder, "main.py")) is draws
+
+
+def test_an_option_that_two_files_set_is_not_known(project):
+    main = "from loaders import create\nfrom own import parse\n\noptions = parse()\noptions.serial = True\n"
+    files = {
+        "loaders_DOT_py": LOADERS.format(shuffle="not options.serial"),
+        "main_DOT_py": f"{main}for row in create(options):\n    print(row)\n",
+    }
+    own = "import argparse\n\n\ndef parse():\n    options = argparse.ArgumentParser().parse_args()\n"
+    folder = project(own_DOT_py=f"{own}    return options\n", **files)
+    assert [one for one in lint(folder, "main.py") if one.code == "TDL101"] == []
+    folder = project(own_DOT_py=f"{own}    options.serial = False\n    return options\n", **files)
+    assert [one.code for one in lint(folder, "main.py")] == ["TDL101"]

@@ -238,6 +238,14 @@ def _option(node: ast.expr, names: Resolver, scope: Scope) -> str:
     return f"{found[0]}.{node.attr}" if len(found) == 1 and found[0].endswith("()") else ""
 
 
+def switched(flag: ast.expr, names: Resolver, scope: Scope, dead: int, dead_otherwise: int) -> Test | None:
+    """What `flag`, `not options.serial`, asks of an option: `dead` is the arm that does not run where it holds."""
+    if isinstance(flag, ast.UnaryOp) and isinstance(flag.op, ast.Not):
+        return switched(flag.operand, names, scope, dead_otherwise, dead)
+    option = _option(flag, names, scope) if isinstance(flag, ast.Attribute) else ""
+    return Test(option, "true", None, dead, dead_otherwise) if option else None
+
+
 def _made_up(node: ast.Name, scope: Scope) -> ast.expr | None:
     """The test that `node` stands for, `mirror = self.train and …`, or the parameter, `shuffle = is_train`, where it is
     bound once."""

@@ -6,6 +6,8 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
@@ -18,6 +20,7 @@ from torchdet_lint.program.syntax.conditions import (
     on_by_default,
     passed_on,
     stood_in_for,
+    switched,
     tested,
     workers_asked,
 )
@@ -149,6 +152,7 @@ class Extractor(Expressions):
             self._picked = names
             within = (*branch, *(arm for arm in arms if arm not in branch and -arm not in branch))
             super().call(node, within, deferred or self._is_bound_below(node.func))
+        self._by_option(node, recorded)
         for event in self.events[recorded:] if self.scope.kind == "function" else ():
             given = (*event.positional, *event.keywords.values())
             for names in (event.names, *(argument.names for argument in given)):
@@ -157,6 +161,23 @@ class Extractor(Expressions):
         self.handed.update(dict.fromkeys(passed_on(node, self.scope)))
         self.tests.extend(workers_asked(node, self.scope))
         self.tests.extend(device_asked(node, self.scope))
+
+    def _by_option(self, node: ast.Call, recorded: int) -> None:
+        """Put the calls of a loader since `recorded` into the arms of `shuffle=not options.serial`."""
+        shuffle = next((word.value for word in node.keywords if word.arg == "shuffle"), None)
+        arm, events = self.arms + 1, self.events[recorded:]
+        if shuffle is None or self.scope.kind != "function" or any("shuffle" not in one.keywords for one in events):
+            return
+        asked = switched(shuffle, self.names, self.scope, -arm, arm)
+        if asked is None:
+            return
+        self.arms = arm
+        self.asked_inside.append(asked)
+        del self.events[recorded:]
+        for event in events:
+            for told, within in ((True, arm), (False, -arm)):
+                keywords = {**event.keywords, "shuffle": Argument((), known=True, value=told)}
+                self.events.append(replace(event, keywords=keywords, branch=(*event.branch, within)))
 
     def _picked_by_arms(self, function: ast.expr) -> list[tuple[Names, tuple[int, ...]]]:
         """What is called, by the arms of the function that bind its name: `layer = Conv if deep else Linear`; or by the

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import OPTION
+from torchdet_lint.prefilter.main_guard import is_main_guard
+from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of
 from torchdet_lint.regex import lazy
 
@@ -38,23 +45,73 @@ class Options:
         self._parsing: dict[tuple[str, str, int], frozenset[str]] = {}
         self._around: dict[frozenset[str], frozenset[str]] = {}
         self._changing: dict[str, bool] = {}
+        self._constants: dict[str, dict[str, list[tuple[int, Any]]]] = {}
 
     def given(
         self, node: Node, here: Mapping[str, Any], callee: Referent, body: Body, event: Event
     ) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """What the options are that a call in `node`, which was given what is `here`, hands on to a function, by its
         parameter: `args.model`."""
+        arguments = (*event.positional, *event.keywords.values())
+        if not any("." in name for name in here) and not any(
+            one.names[:1] and one.names[0][-1] == ")" for one in arguments
+        ):
+            return
         for parameter, argument in bound_arguments(callee, body, event).items():
             own = parameter_of(argument)
             if own is not None and not any(name.startswith(f"{own}.") for name in here):
                 continue
             (name,) = argument.names if len(argument.names) == 1 else ("",)
-            if own is None and not (name.endswith("()") and self._files(name, node.file)):
+            if own is None and not name.endswith("()"):
                 continue
             for attribute in sorted(self.wanted.options(callee, parameter)):
-                values = here.get(f"{own}.{attribute}") if own else self.values(name, attribute, node.file, callee.file)
+                if own:
+                    values = here.get(f"{own}.{attribute}")
+                else:
+                    values = self._set(node, event, attribute, callee.file) or (
+                        self.values(name, attribute, node.file, callee.file) if self._files(name, node.file) else ()
+                    )
                 if values:
                     yield f"{parameter}.{attribute}", values
+
+    def _set(self, node: Node, event: Event, attribute: str, file: str) -> tuple[Any, ...]:
+        """The constant that `node`, at top level of a program, gives the attribute of an object above the call `event`
+        of a function of `file`, where nothing else that has to do with it sets an attribute of that name."""
+        if node.name not in (MODULE, STARTED):
+            return ()
+        told = self._told(node.file).get(attribute, ())
+        if len(told) != 1 or told[0][0] >= event.row:
+            return ()
+        around = sorted(self._with_imports(frozenset({node.file, file})))
+        if any(map(self._changes, around)) or sum(self._stores(one, attribute) for one in around) != 1:
+            return ()
+        return (told[0][1],)
+
+    def _stores(self, file: str, attribute: str) -> int:
+        """How often `file` evidently sets an attribute of that name, of whatever objects."""
+        files = self.lookup.files
+        if not any(files.assignments(name, frozenset({file})) for name in (attribute, OPTION + attribute)):
+            return 0
+        text = files.text(file)
+        return len(re.findall(rf"setattr[ \t]*\([^\n]*[\"']{attribute}[\"']", text)) + sum(
+            isinstance(node, ast.Attribute) and node.attr == attribute and not isinstance(node.ctx, ast.Load)
+            for statement in parsed_body(text)
+            for node in walk(statement)
+        )
+
+    def _told(self, file: str) -> dict[str, list[tuple[int, Any]]]:
+        """The constants that the statements at top level of `file`, and of its main guard, assign to attributes, by
+        their names, with the rows: `options.serial = True`."""
+        if file not in self._constants:
+            found: dict[str, list[tuple[int, Any]]] = {}
+            for one in parsed_body(self.lookup.files.text(file)):
+                for statement in one.body if isinstance(one, ast.If) and is_main_guard(one) else (one,):
+                    value = statement.value if isinstance(statement, ast.Assign) else None
+                    for target in statement.targets if isinstance(statement, ast.Assign) else ():
+                        if isinstance(target, ast.Attribute) and isinstance(value, ast.Constant):
+                            found.setdefault(target.attr, []).append((statement.lineno, value.value))
+            self._constants[file] = found
+        return self._constants[file]
 
     def ruled_out(self, file: str, body: Body) -> Iterator[int]:
         """The arms of a function, or of what `file` does at top level, that do not run for what the options may be

@@ -312,7 +312,7 @@ class Transfer(Recorder):
             if body is not None and body.tests
             else ()
         )
-        if body is not None and body.tests:
+        if body is not None:
             given = (*given, *self.narrowing.options.given(self.node, self.given, referent, body, event))
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
