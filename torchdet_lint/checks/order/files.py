@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import libcst as cst
@@ -39,7 +40,9 @@ _WILDCARD = lazy(r"[*?[]")
 
 
 def unordered_files(module: Module, rule: Rule) -> Iterator[Violation]:
-    """A listing of files whose order reaches a result."""
+    """A listing of files whose order reaches a result. What `setup.py` lists is compiled, linked and installed."""
+    if PurePath(module.source.path).name == "setup.py":
+        return
     files = module.library.facts.orders.files
     names = tuple(name for row in rule.calls for name in row.names)
     calls = {id(call.node): call for call in module.calls_to(*names)}
