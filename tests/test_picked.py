@@ -3394,3 +3394,23 @@ def test_transforms_that_a_module_takes_whole_from_a_library_are_that_librarys(p
         "for row in DataLoader(datasets.ImageFolder('data', transform=cut), num_workers=2):\n    print(row)\n",
     )
     assert told in of_the_loader(folder).message
+
+
+@pytest.mark.parametrize(
+    ("choice", "told"),
+    [
+        ("Rows if sys.argv[2:] else Words", "use global generators"),
+        ("Rows", "nothing in the workers needs a seed"),
+        ("Rows if sys.argv[2:] else Others", "but no other generator"),
+    ],
+)
+def test_a_choice_in_a_table_of_data_sets_is_each_of_both(project, choice, told):
+    rows = "\n\nclass {}(Dataset):\n    def __getitem__(self, index):\n        return {}\n"
+    folder = project(
+        main_DOT_py="import random\nimport sys\n\nimport torch\nfrom elsewhere import Others\n"
+        "from torch.utils.data import DataLoader, Dataset\n"
+        f"{rows.format('Rows', 'index')}{rows.format('Words', 'random.random()')}\n\ntorch.manual_seed(0)\n"
+        f"kind = {{'a': Rows, 'b': {choice}}}[sys.argv[1]]\n"
+        "for row in DataLoader(kind(), num_workers=2):\n    print(row)\n",
+    )
+    assert told in of_the_loader(folder).message

@@ -404,7 +404,7 @@ class Bindings:
             named = isinstance(node.value, (ast.Name, ast.Attribute))
             for table, inner in self.behind(node.value, scope) if named else [(node.value, scope)]:
                 for value in table.values if isinstance(table, ast.Dict) else ():
-                    yield value, inner
+                    yield from ((one, inner) for one in branches(value))
         elif isinstance(node, ast.Call):
             if (module := picked_from(node)) is not None:
                 yield from self._of_package(module, scope)
