@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import ast
 import textwrap
 
 import libcst as cst
 import pytest
 
+from torchdet_lint import api
 from torchdet_lint.catalogue import loading
 from torchdet_lint.catalogue.conditions import Condition, condition_holds, matches
 from torchdet_lint.catalogue.facts import Facts
@@ -12,6 +14,7 @@ from torchdet_lint.catalogue.loading import Catalogue
 from torchdet_lint.catalogue.rules import Call, Rule, Setting
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.prefilter.library import Library
+from torchdet_lint.prefilter.tabs import untabbed
 from torchdet_lint.source.decoding import Source
 
 DATALOADER = "torch.utils.data.DataLoader"
@@ -501,3 +504,32 @@ def test_a_method_counts_on_whatever_may_be_its_object(line: str, parsed: bool) 
     module = Module(Source("example.py", text), SHIPPED)
     assert [call for call in module.calls if call.attribute == "bincount"] or not parsed
     assert (module.units[-1].root is not None) is parsed
+
+
+MIXED = '''\
+import torch
+
+
+def f(n):
+    """Rows
+\twith a tab, and \x0c one that goes on."""
+    for step in range(n):
+\t    x = torch.empty(n)
+\t    if step:
+\t\t    print(x + 1)
+    return n
+'''
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_indented_by_spaces_and_tabs_are_read_as_python_reads_them(end):
+    """libcst takes no row that begins with a tab in a block of spaces."""
+    text = MIXED.replace("\n", end)
+    ast.parse(text)
+    with pytest.raises(cst.ParserSyntaxError):
+        cst.parse_module(text)
+    (finding,) = api.lint_source(text, isolated=True)
+    assert (finding.code, finding.location.row, finding.location.column) == ("TDL501", 10, 13)
+    assert api.fix_source(text, isolated=True) == text.replace("torch.empty(n)", "torch.zeros(n)")
+    assert untabbed(text) == text.replace("\t", " ").replace(" with a tab", "\twith a tab")
+    assert untabbed("if 1:\n        x\n\ty\n") == "if 1:\n        x\n\ty\n"

@@ -15,6 +15,7 @@ from torchdet_lint.module.facts import UNIT
 from torchdet_lint.module.tree import SPARE, children, code
 from torchdet_lint.prefilter import chains, patterns, skeleton
 from torchdet_lint.prefilter.mentions import Mentions
+from torchdet_lint.prefilter.tabs import untabbed
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 from torchdet_lint.regex import lazy
 
@@ -258,7 +259,13 @@ class Loading:
         if chains.too_long(text):
             return None, _TOO_DEEP
         try:
-            root = SPARE.parse(text)
+            try:
+                root = SPARE.parse(text)
+            except cst.ParserSyntaxError:
+                # Python counts a tab as one column, and as eight, and wants both to fit; libcst does not.
+                if text == (text := untabbed(text)):
+                    raise
+                root = SPARE.parse(text)
         except (RecursionError, MemoryError):
             return None, _TOO_DEEP
         except cst.ParserSyntaxError as error:
