@@ -406,7 +406,29 @@ def _made_by_call(module: Module, node: cst.Call) -> str:
     if word in ("tuple", "frozenset") and node.args:
         kind = collection_kind(module, node.args[0].value, 2)
         return "unsortable" if word == "frozenset" and kind != "number" else kind
-    return object_kind(module, node)
+    kind = object_kind(module, node)
+    return _one_given_back(module, node) if kind == "unknown" else kind
+
+
+def _one_given_back(module: Module, node: cst.Call) -> str:
+    """What a function of the project gives back, as an element: text that may be something else cannot be sorted."""
+    callee = CallEdges(module).callee(node, module.resolve(node.func))
+    asking = module.shared(_Asking).functions
+    if callee is None or callee.function is None or callee.function in asking or len(asking) >= _DEEP:
+        return "unknown"
+    asking.append(callee.function)
+    kinds = {scalar_kind(callee.module, one) for one in returned(callee.function)}
+    asking.pop()
+    if kinds in ({"text"}, {"number"}):
+        return kinds.pop()
+    return "unsortable" if "text" in kinds else "unknown"
+
+
+class _Asking:
+    """The functions that are being asked what they give back, one for the other."""
+
+    def __init__(self, module: Module) -> None:
+        self.functions: list[cst.FunctionDef] = []
 
 
 def _kind_of_test(module: Module, node: cst.Comparison | cst.UnaryOperation) -> str:
