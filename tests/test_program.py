@@ -2255,3 +2255,21 @@ def test_an_option_that_two_files_set_is_not_known(project):
     assert [one for one in lint(folder, "main.py") if one.code == "TDL101"] == []
     folder = project(own_DOT_py=f"{own}    options.serial = False\n    return options\n", **files)
     assert [one.code for one in lint(folder, "main.py")] == ["TDL101"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "draws"),
+    [("data.first", True), ("data.second", False), ("data.inner.rows", True), ("data.missing", False)],
+)
+def test_an_object_keeps_what_another_one_holds(project, kept, draws):
+    folder = project(
+        rows_DOT_py="import random\n\n\nclass Rows:\n    def next(self):\n        return random.random()\n\n\n"
+        "class Plain:\n    def next(self):\n        return 1\n\n\nclass Inner:\n    def __init__(self):\n"
+        "        self.rows = Rows()\n\n\nclass Data:\n    def __init__(self):\n        self.first = Rows()\n"
+        "        self.second = Plain()\n        self.inner = Inner()\n",
+        trainer_DOT_py=f"class Trainer:\n    def __init__(self, data):\n        self.rows = {kept}\n\n"
+        "    def train(self):\n        return self.rows.next()\n",
+        main_DOT_py="from rows import Data\nfrom trainer import Trainer\n\nif __name__ == '__main__':\n"
+        "    trainer = Trainer(Data())\n    print(trainer.train())\n",
+    )
+    assert [one.code for one in lint(folder)] == ["TDL103"] * draws

@@ -67,13 +67,22 @@ class KeptObjects:
                 for constructor, parameter in self._parameters(node.owner, attribute):
                     referents |= dict.fromkeys(
                         one
-                        for one in self._passed(given.get((node.owner, constructor), {}), constructor, parameter)
+                        for one in self._kept(given.get((node.owner, constructor), {}), constructor, parameter)
                         # `optimizer = Wrapper(optimizer)`: what it keeps is what the name meant before.
                         if one.kind != "instance" or (one.file, one.name) != node.owner
                     )
                 if referents:
                     kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
         return kept
+
+    def _kept(self, given: Mapping[str, set[Referent]], constructor: tuple[str, str], path: str) -> set[Referent]:
+        """What `path`, a parameter of `constructor` or an attribute of one, `data.loader`, stands for."""
+        parameter, *attributes = path.split(".")
+        found = self._passed(given, constructor, parameter)
+        for attribute in attributes:
+            told = (one for object_ in found for one in self.lookup.class_attribute(object_, attribute))
+            found = {one for one in told if one.kind in _GIVEN and one.file}
+        return found
 
     def _passed(
         self, given: Mapping[str, set[Referent]], constructor: tuple[str, str], parameter: str
@@ -85,13 +94,14 @@ class KeptObjects:
         return {one for name, referents in given.items() if name.startswith("*") for one in referents}
 
     def _parameters(self, owner: tuple[str, str], attribute: str) -> list[tuple[tuple[str, str], str]]:
-        """The constructors in which an object of `owner` is given the attribute, file and name, and the parameter."""
+        """The constructors in which an object of `owner` is given the attribute, file and name, and the parameter, or
+        the attribute of one."""
         for kind in self.lookup.family(owner) if owner[1] else ():
             if kind.kind == "class":
                 names = self.lookup.files.summary(kind.file).attribute(kind.name, attribute)
                 if names:
                     place = (kind.file, f"{kind.name}.__init__")
-                    return [(place, name[1:]) for name in names if name[0] == "$" and name[1:].isidentifier()]
+                    return [(place, name[1:]) for name in names if name[0] == "$" and _is_dotted(name[1:])]
         return []
 
     def _given(self) -> Given:
@@ -131,7 +141,7 @@ class KeptObjects:
                         referents |= own.get(one.name, set())
                     elif one.kind == "unknown" and name.startswith("$self."):
                         for constructor, kept in self._parameters(node.owner, name[len("$self.") :]):
-                            referents |= found.get((node.owner, constructor), {}).get(kept, set())
+                            referents |= self._kept(found.get((node.owner, constructor), {}), constructor, kept)
             if referents:
                 yield parameter, referents
 
@@ -154,6 +164,12 @@ class KeptObjects:
                 yield from [(there[place], referents)] if 0 <= place < len(there) else ()
             elif by_name is not None and by_name.names == (f"${stars[-1]}",) and name not in named:
                 yield name, referents
+
+
+def _is_dotted(name: str) -> bool:
+    """Whether `name` is a name, or an attribute of one: of no object itself."""
+    parts = name.split(".")
+    return all(map(str.isidentifier, parts)) and (len(parts) == 1 or parts[0] != "self")
 
 
 def _starred(body: Body) -> tuple[str, ...]:
