@@ -2273,3 +2273,19 @@ def test_an_object_keeps_what_another_one_holds(project, kept, draws):
         "    trainer = Trainer(Data())\n    print(trainer.train())\n",
     )
     assert [one.code for one in lint(folder)] == ["TDL103"] * draws
+
+
+@pytest.mark.parametrize(
+    ("used", "severity"),
+    [
+        ("print(os.listdir('.'))", "note"),
+        ("names = os.listdir('.')\nprint(names)", "note"),
+        ("names = os.listdir('.')\nprint(names)\nfirst = names[0]", "warning"),
+        ("rows = []\nfor name in os.listdir('.'):\n    rows.append(name)\nprint(rows)", "note"),
+        ("rows = []\nfor _, _, names in os.walk('.'):\n    rows += names\nprint(rows)", "note"),
+        ("open('all', 'w').writelines(os.listdir('.'))", "warning"),
+    ],
+)
+def test_an_order_of_files_that_is_only_printed_is_a_note(project, used, severity):
+    (finding,) = lint(project(main_DOT_py=f"import os\n\n{used}\n"), min_severity="note", select=("TDL304",))
+    assert finding.severity == severity

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks.order.objects import parameter_annotation
-from torchdet_lint.checks.order.results import first_ordered, telling
+from torchdet_lint.checks.order.results import first_ordered, severity_of, telling
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.follower import Follower
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.dataflow.uses import Use
+    from torchdet_lint.finding import Applicability
     from torchdet_lint.module.module import Call, Module
 
 
@@ -210,7 +211,8 @@ def _listed(module: Module, call: Call, uses: Sequence[Use], zips: Mapping[int, 
         return None
     changes, safe = _sorting(module, call)
     details = {"call": module.code(node.func)}
-    return Violation(node, details, related=related, changes=changes, applicability=None if safe else "unsafe")
+    applicability: Applicability | None = None if safe else "unsafe"
+    return Violation(node, details, "", severity_of(use), related=related, changes=changes, applicability=applicability)
 
 
 def _is_one_file(module: Module, call: Call) -> bool:
@@ -335,7 +337,7 @@ def _walked(module: Module, call: Call) -> Violation | None:
         lists = [one for one in (folders, files) if isinstance(one, cst.Name) and not _sorts(body, one.value)]
         use = first_ordered([use for one in lists for use in follower.uses_in(one, loop)])
         details = {"call": module.code(node.func)}
-        return Violation(node, details, related=telling(use)) if use is not None else None
+        return Violation(node, details, "", severity_of(use), related=telling(use)) if use is not None else None
     use = first_ordered(follower.uses(node))
     if use is None and isinstance(files, cst.Name):
         use = first_ordered(follower.uses_in(files, loop))
@@ -344,7 +346,7 @@ def _walked(module: Module, call: Call) -> Violation | None:
     in_order = not isinstance(files, cst.Name) or _sorts(body, files.value) or _only_sorted(body, files.value)
     if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
         return None
-    return Violation(node, {"call": module.code(node.func)}, "walk", related=telling(use))
+    return Violation(node, {"call": module.code(node.func)}, "walk", severity_of(use), related=telling(use))
 
 
 def _sorted_loop(module: Module, arg: cst.CSTNode | None) -> cst.For | None:
@@ -369,7 +371,8 @@ def _walked_by_path(module: Module, call: Call, loop: cst.For) -> Violation | No
                 gone_through = isinstance(inner, (cst.For, cst.CompFor)) and inner.iter is reads[0]
                 changes = (Replace(reads[0], f"sorted({name.value})"),) if gone_through else ()
                 details = {"call": module.code(call.node.func)}
-                return Violation(call.node, details, variant, related=telling(use), changes=changes)
+                severity = severity_of(use)
+                return Violation(call.node, details, variant, severity, related=telling(use), changes=changes)
     return None
 
 
@@ -392,7 +395,8 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
         change = Replace(above, f"sorted({module.code(above)})")
         if use is None:
             return None
-        return Violation(call.node, details, _kept(above), related=telling(use), changes=(change,))
+        severity = severity_of(use)
+        return Violation(call.node, details, _kept(above), severity, related=telling(use), changes=(change,))
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if not isinstance(above, cst.Assign):
         return None
@@ -404,14 +408,14 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
                 and bare(one).endswith(_LISTS)
                 and (use := first_ordered(follower.uses(one)))
             ):
-                return Violation(call.node, details, _kept(one), related=telling(use))
+                return Violation(call.node, details, _kept(one), severity_of(use), related=telling(use))
         return None
     if not isinstance(target, cst.Tuple) or len(target.elements) != 3:
         return None
     for element, message in zip(target.elements[1:], ("folders", ""), strict=True):
         uses = follower.uses_of_name(element.value, above) if isinstance(element.value, cst.Name) else []
         if (use := first_ordered(uses)) is not None:
-            return Violation(call.node, details, message, related=telling(use))
+            return Violation(call.node, details, message, severity_of(use), related=telling(use))
     return None
 
 

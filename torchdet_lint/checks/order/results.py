@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchdet_lint.dataflow.uses import Use
+    from torchdet_lint.finding import Severity
 
 
 ORDERED = (
@@ -49,8 +50,11 @@ def telling(use: Use) -> tuple[RelatedNode, ...]:
 
 
 def first_ordered(uses: Sequence[Use]) -> Use | None:
-    """The first of `uses` that makes the order part of a result."""
-    for use in uses:
-        if use.kind in ORDERED:
-            return use
-    return None
+    """The first of `uses` that makes the order part of a result, or else that prints it."""
+    ordered = [use for use in uses if use.kind in ORDERED]
+    return next((use for use in ordered if use.kind != "printed"), ordered[0] if ordered else None)
+
+
+def severity_of(use: Use | None) -> Severity | None:
+    """That of an order that is only printed: no result hangs on it."""
+    return "note" if use is not None and use.kind == "printed" else None
