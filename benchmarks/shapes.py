@@ -1190,6 +1190,29 @@ def make():
 """
 
 
+@shape(60)
+def _functions_that_nothing_names(n: int) -> str:
+    row = "def spare_{i}(x, y):\n    return x.cuda().index_add_(0, y, x), 'spare'\n"
+    return lines(n, row, HEAD, "\nif __name__ == '__main__':\n    print(torch.ones(3))\n")
+
+
+@shape(60)
+def _sets_in_lists_that_are_saved(n: int) -> str:
+    row = "def keep_{i}(xs, path):\n    rows = []\n    for x in xs:\n        row = {}\n"
+    row += "        row['names'] = list(set(x))\n        rows.append(row)\n    json.dump(rows, open(path, 'w'))\n"
+    return lines(n, row, "import json\n")
+
+
+@shape(40)
+def _losses_of_layers(n: int) -> str:
+    row = "class Loss_{i}(torch.nn.Module):\n    def forward(self, x, y):\n"
+    row += "        return torch.nn.functional.cross_entropy(x, y)\n"
+    used = "        self.loss_{i} = Loss_{i}()\n"
+    called = "        self.loss_{i}(torch.nn.functional.interpolate(x, size=(8, 8), mode='bilinear'), y)\n"
+    made = "class All(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    return lines(n, row, HEAD) + lines(n, used, made) + lines(n, called, "    def forward(self, x, y):\n")
+
+
 @shape(40)
 def _files_of_registries(n: int) -> Mapping[str, str]:
     """Registries, each in a file of its own, and a program that picks a function from each."""

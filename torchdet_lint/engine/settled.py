@@ -271,7 +271,7 @@ class Settling:
         files = self.points.started(programs) if self.points.is_package else self.points.reached(programs)
         named = self.whole.named
         asked = {path: {rows.first for rows in named[path].rows} for path in named if path in files}
-        return uncalled(asked, sorted(self.records), self.points.users, self.project.files)
+        return uncalled(asked, self.points.users, self.project.files)
 
     def _aside(self, entry: Entry) -> tuple[int, ...]:
         """First and last rows of the main guard of a file that is only tried out, and of the functions that it calls

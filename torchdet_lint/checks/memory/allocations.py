@@ -183,7 +183,7 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
 def _is_data(module: Module, call: Call, name: str) -> bool:
     """Whether the function that calls asks what `name` stands for for its shape or an entry, as no number is asked."""
     function = module.enclosing_function(call.node)
-    text = cst.Module([]).code_for_node(function.body) if function is not None else module.text
+    text = module.code(function) if function is not None else module.text
     return re.search(rf"(?<![\w.]){re.escape(name)}(?:\.(?:shape|size|dim|ndim|dtype|astype)\b|\[)", text) is not None
 
 

@@ -38,6 +38,8 @@ _WORKER_SEED = "{torch}.initial_seed() % 2**32"
 _FUNCTIONS = 16
 _SEED_OPTION = lazy(r"\.(\w*[sS]eed)[ \t]*=(?!=)")
 _OPTION = Withhold("the option is read in other files, and its default is theirs to know")
+_SAME_ROWS = Withhold("with one seed every row would take the same random numbers")
+_ROWS = ("__getitem__", "__getitems__")
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -58,6 +60,8 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             )
             continue
         changes, safe = _reseeded(module, call, row)
+        if changes and _is_of_a_row(module, call.node):
+            changes, details = (_SAME_ROWS,), {**details, "help": "row"}
         if option:
             yield Violation(call.node, details, "optional", "note", changes=changes, applicability="unsafe")
             continue
@@ -236,6 +240,12 @@ def _other_summand(module: Module, node: cst.CSTNode) -> cst.BaseExpression | No
     if not isinstance(parent, cst.BinaryOperation) or not isinstance(parent.operator, cst.Add):
         return None
     return parent.right if parent.left is node else parent.left
+
+
+def _is_of_a_row(module: Module, node: cst.CSTNode) -> bool:
+    """Whether `node` stands where a data set gives one of its rows."""
+    function = module.enclosing_function(node)
+    return function is not None and function.name.value in _ROWS
 
 
 def _reseeded(module: Module, call: Call, row: Row) -> tuple[tuple[Change, ...], Applicability | None]:
