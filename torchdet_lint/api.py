@@ -70,7 +70,7 @@ def _for_text(text: str | bytes, filename: str, options: dict[str, Any]) -> tupl
     isolated = bool(options.pop("isolated", False))
     settings = _merged(config.isolated([filename]) if isolated else config.find([filename]), _options(options))
     if not isolated:
-        settings = config.judged_for(settings, os.path.dirname(os.path.abspath(filename)), {})
+        settings = config.judged_alone(settings, filename)
     return settings, text if isinstance(text, bytes) else text.encode()
 
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -184,7 +183,7 @@ def main(arguments: Sequence[str]) -> int:
         found = config.isolated([path]) if given.isolated else config.find([path])
         settings = config.merge(found, config.Options(min_severity="note", jobs=1))
         if not given.isolated:
-            settings = config.judged_for(settings, os.path.dirname(os.path.abspath(path)), {})
+            settings = config.judged_alone(settings, path)
         linter = Linter(settings)
         lines = list(Inspection(linter, path, int(match["row"]), cell).lines())
     except (OSError, SourceFault, SyntaxFault, config.ConfigError) as error:

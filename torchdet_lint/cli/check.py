@@ -45,7 +45,7 @@ def check(given: argparse.Namespace) -> int:
 
 
 def _once(given: argparse.Namespace) -> int:
-    from torchdet_lint.config import judged_for
+    from torchdet_lint.config import judged_alone
     from torchdet_lint.engine import projects, run
     from torchdet_lint.source.snippets import Snippets
 
@@ -64,7 +64,7 @@ def _once(given: argparse.Namespace) -> int:
         return CLEAN
     texts = dict([stdin]) if stdin else {}
     if stdin and not given.isolated:
-        settings = judged_for(settings, os.path.dirname(os.path.abspath(stdin[0])), {})
+        settings = judged_alone(settings, stdin[0])
     parts, errors = _parts(given, [] if stdin else paths, settings)
     if not stdin and not any(part.files for part in parts) and not errors and not settings.force_exclude:
         say(f"torchdet-lint: warning: no Python file or notebook found in {', '.join(paths)}", sys.stderr)

@@ -1,6 +1,6 @@
 """`[tool.torchdet-lint]` and the flags -> one frozen `Settings`."""
 
-from torchdet_lint.config.merge import judged_for, merge
+from torchdet_lint.config.merge import judged_alone, judged_for, merge
 from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings
 from torchdet_lint.config.project import (
     Configuration,
@@ -29,6 +29,7 @@ __all__ = [
     "find",
     "fits",
     "isolated",
+    "judged_alone",
     "judged_for",
     "known",
     "load",

@@ -92,6 +92,11 @@ def judged_for(settings: Settings, folder: str, seen: dict[str, Required | None]
     return msgspec.structs.replace(settings, torch=release[0], older=release[1], oldest=required.oldest)
 
 
+def judged_alone(settings: Settings, path: str) -> Settings:
+    """The same for one file, which need not be there."""
+    return judged_for(settings, os.path.dirname(os.path.abspath(path)), {})
+
+
 def _required_above(folder: str, root: str, seen: dict[str, Required | None]) -> Required | None:
     """What `folder` requires, or else the next one above it that lies below `root`."""
     if not folder.startswith(os.path.join(root, "")):

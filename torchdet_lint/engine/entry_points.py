@@ -14,7 +14,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import TEST_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from torchdet_lint.config import Settings
     from torchdet_lint.engine.record import Record
@@ -154,14 +154,7 @@ class EntryPoints:
 
     def reached(self, files: Iterable[str]) -> set[str]:
         """The files that `files` import, directly or not, and themselves."""
-        queue = list(files)
-        seen = set(queue)
-        while queue:
-            for file in sorted(self.imports(queue.pop())):
-                if file not in seen and file.endswith(".py"):
-                    seen.add(file)
-                    queue.append(file)
-        return seen
+        return _led_to(files, lambda path: (file for file in sorted(self.imports(path)) if file.endswith(".py")))
 
     def started(self, programs: Iterable[str]) -> set[str]:
         """Those of `programs` that are there to be started, and that no file imports."""
@@ -170,13 +163,7 @@ class EntryPoints:
 
     def users(self, path: str) -> set[str]:
         """The files that import `path`, directly or not, and itself."""
-        queue, seen = [path], {path}
-        while queue:
-            for file in self._importers.get(queue.pop(), ()):
-                if file not in seen:
-                    seen.add(file)
-                    queue.append(file)
-        return seen
+        return _led_to([path], lambda file: self._importers.get(file, ()))
 
     @functools.cached_property
     def _importers(self) -> dict[str, list[str]]:
@@ -195,14 +182,19 @@ class EntryPoints:
             for file in self.imports(importer):
                 if file.endswith(".py"):
                     importers.setdefault(file, []).append(importer)
-        queue = [goal for goal in goals if goal in passed]
-        seen = set(queue)
-        while queue:
-            for file in importers.get(queue.pop(), ()):
-                if file not in seen:
-                    seen.add(file)
-                    queue.append(file)
-        return seen
+        return _led_to((goal for goal in goals if goal in passed), lambda file: importers.get(file, ()))
+
+
+def _led_to(start: Iterable[str], leads: Callable[[str], Iterable[str]]) -> set[str]:
+    """`start`, and all to which `leads` goes from there."""
+    queue = list(start)
+    seen = set(queue)
+    while queue:
+        for file in leads(queue.pop()):
+            if file not in seen:
+                seen.add(file)
+                queue.append(file)
+    return seen
 
 
 def _picks_modules(text: str) -> bool:

@@ -117,7 +117,7 @@ class Analysis:
         folder = os.path.dirname(path)
         if folder not in self._settings:
             # One process: a server with threads must not fork.
-            settings = config.judged_for(config.merge(config.find([path]), self.options), folder, {})
+            settings = config.judged_alone(config.merge(config.find([path]), self.options), path)
             self._settings[folder] = msgspec.structs.replace(settings, jobs=1)
         return self._settings[folder]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -31,7 +32,7 @@ def given_dims(module: Module, node: cst.Param) -> frozenset[int]:
     found = CallEdges(module).callers_with_files(function) if class_ is None else _calls_of_objects(module, class_)
     names = positional(function)[class_ is not None :]
     dims = set[int]()
-    for _, (there, call) in zip(range(_CALLS), found, strict=False):
+    for there, call in itertools.islice(found, _CALLS):
         given = call.argument(node.name.value, names)
         told = there.shared(Inference).infer(given.node).dims if given is not None and not call.opaque else None
         dims.update(() if told is None else (told,))

@@ -337,7 +337,7 @@ def _walked(module: Module, call: Call) -> Violation | None:
         lists = [one for one in (folders, files) if isinstance(one, cst.Name) and not _sorts(body, one.value)]
         use = first_ordered([use for one in lists for use in follower.uses_in(one, loop)])
         details = {"call": module.code(node.func)}
-        return Violation(node, details, "", severity_of(use), related=telling(use)) if use is not None else None
+        return _found(node, details, use) if use is not None else None
     use = first_ordered(follower.uses(node))
     if use is None and isinstance(files, cst.Name):
         use = first_ordered(follower.uses_in(files, loop))
@@ -346,7 +346,14 @@ def _walked(module: Module, call: Call) -> Violation | None:
     in_order = not isinstance(files, cst.Name) or _sorts(body, files.value) or _only_sorted(body, files.value)
     if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
         return None
-    return Violation(node, {"call": module.code(node.func)}, "walk", severity_of(use), related=telling(use))
+    return _found(node, {"call": module.code(node.func)}, use, "walk")
+
+
+def _found(
+    node: cst.CSTNode, details: dict[str, str], use: Use, variant: str = "", changes: tuple[Change, ...] = ()
+) -> Violation:
+    """The listing `node`, of which `use` takes the order."""
+    return Violation(node, details, variant, severity_of(use), related=telling(use), changes=changes)
 
 
 def _sorted_loop(module: Module, arg: cst.CSTNode | None) -> cst.For | None:
@@ -371,8 +378,7 @@ def _walked_by_path(module: Module, call: Call, loop: cst.For) -> Violation | No
                 gone_through = isinstance(inner, (cst.For, cst.CompFor)) and inner.iter is reads[0]
                 changes = (Replace(reads[0], f"sorted({name.value})"),) if gone_through else ()
                 details = {"call": module.code(call.node.func)}
-                severity = severity_of(use)
-                return Violation(call.node, details, variant, severity, related=telling(use), changes=changes)
+                return _found(call.node, details, use, variant, changes)
     return None
 
 
@@ -395,8 +401,7 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
         change = Replace(above, f"sorted({module.code(above)})")
         if use is None:
             return None
-        severity = severity_of(use)
-        return Violation(call.node, details, _kept(above), severity, related=telling(use), changes=(change,))
+        return _found(call.node, details, use, _kept(above), (change,))
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if not isinstance(above, cst.Assign):
         return None
@@ -408,14 +413,14 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
                 and bare(one).endswith(_LISTS)
                 and (use := first_ordered(follower.uses(one)))
             ):
-                return Violation(call.node, details, _kept(one), severity_of(use), related=telling(use))
+                return _found(call.node, details, use, _kept(one))
         return None
     if not isinstance(target, cst.Tuple) or len(target.elements) != 3:
         return None
     for element, message in zip(target.elements[1:], ("folders", ""), strict=True):
         uses = follower.uses_of_name(element.value, above) if isinstance(element.value, cst.Name) else []
         if (use := first_ordered(uses)) is not None:
-            return Violation(call.node, details, message, severity_of(use), related=telling(use))
+            return _found(call.node, details, use, message)
     return None
 
 

@@ -13,6 +13,7 @@ from torchdet_lint.checks.seeds.spared import Spared, asks_for_none
 from torchdet_lint.checks.seeds.unread import imports_only_for
 from torchdet_lint.checks.seeds.uses import Uses
 from torchdet_lint.checks.trace import assigned, inside, kept_by_objects
+from torchdet_lint.dataflow.seeding.call_chain import ROWS
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import ELSEWHERE, NeedImport, RelatedNode, Replace, SetArgument, Violation, Withhold
@@ -39,7 +40,6 @@ _FUNCTIONS = 16
 _SEED_OPTION = lazy(r"\.(\w*[sS]eed)[ \t]*=(?!=)")
 _OPTION = Withhold("the option is read in other files, and its default is theirs to know")
 _SAME_ROWS = Withhold("with one seed every row would take the same random numbers")
-_ROWS = ("__getitem__", "__getitems__")
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -245,7 +245,7 @@ def _other_summand(module: Module, node: cst.CSTNode) -> cst.BaseExpression | No
 def _is_of_a_row(module: Module, node: cst.CSTNode) -> bool:
     """Whether `node` stands where a data set gives one of its rows."""
     function = module.enclosing_function(node)
-    return function is not None and function.name.value in _ROWS
+    return function is not None and function.name.value in ROWS
 
 
 def _reseeded(module: Module, call: Call, row: Row) -> tuple[tuple[Change, ...], Applicability | None]:

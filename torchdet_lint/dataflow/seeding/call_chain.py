@@ -23,7 +23,7 @@ _ANNOTATION = ("annotation", "returns")
 # What a file speaks of that makes a pool of processes: the methods of other pools are called the same.
 _POOLS = ("multiprocess", "ProcessPool")
 # What the workers of a loader run: methods of a data set, and arguments of the loader.
-_ROWS = frozenset(("__getitem__", "__getitems__"))
+ROWS = frozenset(("__getitem__", "__getitems__"))
 _WORKERS = frozenset(("collate_fn", "worker_init_fn"))
 # So many functions of the file are looked through for what a process runs.
 _CALLERS = 16
@@ -148,7 +148,7 @@ class CallChain:
             return any(self._is_for_process(self.parents[use]) for use in self.uses.get(class_.name, ()))
         if method == "__iter__":
             return any(base.endswith("Dataset") for base in bases)
-        return method in _ROWS or (method == "run" and "Process" in bases)
+        return method in ROWS or (method == "run" and "Process" in bases)
 
     def _is_for_process(self, use: ast.AST) -> bool:
         """Whether a function is handed to what runs it in another process: `pool.map(f, rows)`, `Process(target=f)`."""

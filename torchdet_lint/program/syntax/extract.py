@@ -165,8 +165,10 @@ class Extractor(Expressions):
     def _by_option(self, node: ast.Call, recorded: int) -> None:
         """Put the calls of a loader since `recorded` into the arms of `shuffle=not options.serial`."""
         shuffle = next((word.value for word in node.keywords if word.arg == "shuffle"), None)
+        if shuffle is None or self.scope.kind != "function":
+            return
         arm, events = self.arms + 1, self.events[recorded:]
-        if shuffle is None or self.scope.kind != "function" or any("shuffle" not in one.keywords for one in events):
+        if any("shuffle" not in one.keywords for one in events):
             return
         asked = switched(shuffle, self.names, self.scope, -arm, arm)
         if asked is None:

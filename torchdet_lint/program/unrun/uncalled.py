@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -85,12 +86,12 @@ class _Said:
 
 
 def _around(path: str, rows: Collection[int], project: ProjectFiles) -> Iterator[_Definition]:
-    text = project.text(path)
+    text, ordered = project.text(path), sorted(rows)
     for node in parsed_body(text) if _EXPOSES.search(text) is None else ():
         if (
             isinstance(node, _Definition)
             and not node.decorator_list
             and not _CALLED_BY_NAME.fullmatch(node.name)
-            and any(node.lineno <= row <= (node.end_lineno or node.lineno) for row in rows)
+            and bisect.bisect_left(ordered, node.lineno) < bisect.bisect(ordered, node.end_lineno or node.lineno)
         ):
             yield node
