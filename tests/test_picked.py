@@ -3414,3 +3414,56 @@ def test_a_choice_in_a_table_of_data_sets_is_each_of_both(project, choice, told)
         "for row in DataLoader(kind(), num_workers=2):\n    print(row)\n",
     )
     assert told in of_the_loader(folder).message
+
+
+PICKS_BY_TEXT = """
+import importlib
+import inspect
+import sys
+from torch.utils.data import DataLoader, Dataset
+
+def one_of(name):
+    filename = "rows." + name + "_set"
+    lib = importlib.import_module(filename)
+    found = None
+    for key, kind in MEMBERS:
+        if key.lower() == name and issubclass(kind, Dataset):
+            found = kind
+    return found
+
+class Loading:
+    def __init__(self, name):
+        data = PICKED
+        self.loader = DataLoader(data, num_workers=2)
+
+if __name__ == "__main__":
+    import torch
+    torch.manual_seed(0)
+    for row in Loading(sys.argv[1]).loader:
+        print(row)
+"""
+OWNING = "import random\n\nclass Jittered:\n    def __init__(self):\n        self.rng = random.Random(0)\n"
+ROWS_OF = "    def __getitem__(self, index):\n        return {row}\n\n    def __len__(self):\n        return 3\n"
+
+
+@pytest.mark.parametrize(
+    ("picked", "members"),
+    [
+        ("one_of(name)()", "lib.__dict__.items()"),
+        ("one_of(name)()", "vars(lib).items()"),
+        ("one_of(name)()", "inspect.getmembers(lib, inspect.isclass)"),
+        ("getattr(importlib.import_module('rows.' + name.lower()), name)()", "()"),
+        ("getattr(importlib.import_module(f'.{name}', 'rows'), name)()", "()"),
+    ],
+)
+@pytest.mark.parametrize(("row", "severity"), [("self.rng.random()", "error"), ("index", "note")])
+@pytest.mark.parametrize("initial", [True, False])
+def test_data_sets_of_modules_that_a_text_picks_are_in_sight(project, picked, members, row, severity, initial):
+    folder = project(main_DOT_py=PICKS_BY_TEXT.replace("MEMBERS", members).replace("PICKED", picked))
+    (folder / "rows").mkdir()
+    if initial:
+        (folder / "rows/__init__.py").write_text("")
+    (folder / "rows/plain_set.py").write_text("class Plain:\n" + ROWS_OF.format(row="index"))
+    owning = OWNING if severity == "error" else OWNING.replace("random.Random(0)", "3")
+    (folder / "rows/jittered_set.py").write_text(f"{owning}\n{ROWS_OF.format(row=row)}")
+    assert severity_of_the_loader(folder) == severity

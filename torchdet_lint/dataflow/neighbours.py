@@ -107,11 +107,23 @@ class Neighbours:
             self._around[file] = Surroundings(self, file)
         return self._around[file]
 
+    def beginning_with(self, name: str, file: str) -> list[str]:
+        """The modules of the project whose names, as `file` has them, begin with `name`: `data.` or `.set_`."""
+        begins = name.rpartition(".")[2]
+        package = name.removesuffix(begins)
+        package = package.removesuffix(".") if package.strip(".") else package
+        if not package:
+            return []
+        for folder in self.modules.folders_of(package, file, self.modules.locate(package, file)):
+            self.relied.add(self._looked_at(folder))
+            found = [one.removesuffix(".py") for one in self.modules.python_files(folder) if one.startswith(begins)]
+            if found:
+                return [f"{name.removesuffix(begins)}{one}" for one in found if one != "__init__"]
+        return []
+
     def in_folder(self, folder: str, file: str, word: bytes, wanted: Callable[[bytes], object]) -> Iterator[Module]:
         """The files of `folder` other than `file` with `word` in them of whose text `wanted` is true."""
-        if folder not in self._folders:
-            self._folders[folder] = Relied("", "", folder, self._contents.folder(folder))
-        self.relied.add(self._folders[folder])
+        self.relied.add(self._looked_at(folder))
         for name in self.modules.python_files(folder):
             path = f"{folder}{os.sep}{name}"
             if path == file:
@@ -121,6 +133,12 @@ class Neighbours:
             module = self._module(path)[1] if found else None
             if module is not None:
                 yield module
+
+    def _looked_at(self, folder: str) -> Relied:
+        """A look at all files of a folder."""
+        if folder not in self._folders:
+            self._folders[folder] = Relied("", "", folder, self._contents.folder(folder))
+        return self._folders[folder]
 
     def count(self, folders: Iterable[str], word: bytes, most: int) -> int:
         """How many files of `folders` have the bytes `word`, up to `most`."""

@@ -244,6 +244,7 @@ class Linter:
         module.ask_for_stars(lambda name, stars: self.cross_file.starred(name, stars, absolute))
         module.ask_for_shadows(lambda name: self.neighbours.shadowed(name, absolute))
         module.neighbour = lambda name: self.neighbours.find(name, absolute)
+        module.modules_beginning_with = lambda name, file: self.neighbours.beginning_with(name, file or absolute)
         module.heirs = lambda name: self.neighbours.heirs(name, absolute)
         module.callers = lambda name: self.neighbours.around(absolute).callers(name)
         module.methods = lambda name: self.neighbours.around(absolute).methods(name)

@@ -95,6 +95,8 @@ class Module:
         self.naming: Callable[[str, int], list[Module] | None] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
         self.own: Callable[[str], bool] | None = None
+        # The modules of the project whose dotted names in a file begin with a text.
+        self.modules_beginning_with: Callable[[str, str], list[str]] | None = None
         # Where the project defines what a file calls by a dotted name: path, text, and the name there.
         self.defined: Callable[[str, str], tuple[str, str, str] | None] | None = None
         self._shared: dict[Any, Any] = {}

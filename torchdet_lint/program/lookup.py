@@ -278,18 +278,10 @@ class Lookup:
     def _modules(self, package: str, file: str, begins: str, ends: str, then: str = "") -> list[Referent]:
         """The modules of the package `package` whose names begin and end so: where an import of it in `file` leads, or
         in a folder around `file`; of its own folder, if the package has no name. `then` is as in `_within`."""
-        base = os.path.dirname(file)
         if not package:
-            return self._within(base, begins, ends, then)
-        place = self.files.locate(package, file)
-        folders = [place.path.removesuffix(f"{os.sep}__init__.py")] if place is not None and not place.rest else []
-        while base.startswith(self.files.modules.root):
-            folders.append(os.path.join(base, *package.split(".")))
-            base = os.path.dirname(base)
-        for folder in folders:
-            if found := self._within(folder, begins, ends, then):
-                return found
-        return []
+            return self._within(os.path.dirname(file), begins, ends, then)
+        folders = self.files.modules.folders_of(package, file, self.files.locate(package, file))
+        return next(filter(None, (self._within(folder, begins, ends, then) for folder in folders)), [])
 
     def _deeper(self, referent: Referent, token: str, then: str = "") -> list[Referent]:
         """The modules of a package, `referent`, that a part of a name, `[*_net]`, leaves open; `then` is as in

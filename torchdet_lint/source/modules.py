@@ -154,6 +154,16 @@ class ModuleMap:
             self._found[key] = self.added(folders, dotted, file)
         return self._found[key]
 
+    def folders_of(self, package: str, file: str, place: Place | None) -> Iterator[str]:
+        """The folders that may be the package which `file` calls `package`: where an import of it leads, `place`, or
+        one of that name in a folder around the file."""
+        if place is not None and not place.rest:
+            yield place.path.removesuffix(f"{os.sep}__init__.py")
+        base = os.path.dirname(file) if package.strip(".") == package else ""
+        while base.startswith(self.root):
+            yield os.path.join(base, *package.split("."))
+            base = os.path.dirname(base) if base != self.root else ""
+
     def beside(self, dotted: str, file: str) -> Place | None:
         """The module that `dotted` means in `file`, by where that lies alone."""
         folder = self._folders.get(file)

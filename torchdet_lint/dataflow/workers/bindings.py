@@ -14,15 +14,18 @@ from torchdet_lint.dataflow.workers.project_file import (
     File,
     Part,
     added,
+    beginning,
     bindings,
     bound_elements,
     branches,
     contents_of,
     evaluated_from,
     left_of,
+    members_of,
     once,
     passed,
     picked_from,
+    text_imported,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.skeleton import dotted_name
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
 
 _DEEP = 12
 _MANY = 30
+# So many classes are looked at of which a text picks one.
+_CLASSES = 80
+# So many names lie between what a loop gives one and what is returned.
+_NAMES = 3
 # So many expressions are looked behind for what makes one object.
 _STEPS = 200
 Bound = tuple[ast.expr, Scope]
@@ -389,16 +396,12 @@ class Bindings:
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,
-        `getattr(module, kind)`, `vars(module)[kind]` or `module.__dict__[kind]`, where `node` is called."""
+        `getattr(module, kind)`, `vars(module)[kind]` or by a loop over what a module holds, where `node` is called."""
         if depth > _DEEP:
             return
         if (name := evaluated_from(node)) is not None:
             yield from self._evaluated(name, scope)
-        elif (
-            isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__"
-        ):
-            yield from self._of_package(node.value.value, scope)
-        elif isinstance(node, ast.Subscript) and (module := contents_of(node.value)) is not None:
+        elif (module := self._held_in(node)) is not None:
             yield from self._of_package(module, scope)
         elif isinstance(node, ast.Subscript):
             named = isinstance(node.value, (ast.Name, ast.Attribute))
@@ -406,16 +409,20 @@ class Bindings:
                 for value in table.values if isinstance(table, ast.Dict) else ():
                     yield from ((one, inner) for one in branches(value))
         elif isinstance(node, ast.Call):
-            if (module := picked_from(node)) is not None:
-                yield from self._of_package(module, scope)
-            else:
-                yield from self._given_by(node, scope, depth)
+            yield from self._given_by(node, scope, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
             for value, inner in self.behind(node, scope):
-                if isinstance(value, (ast.Subscript, ast.Call)):
+                if isinstance(value, (ast.Subscript, ast.Call, Element)):
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, (ast.Name, ast.Attribute)) and value is not node:
                     yield from list(self._handed_down(value, inner)) or [(value, inner)]
+
+    @staticmethod
+    def _held_in(node: ast.expr) -> ast.expr | None:
+        """The module that holds what `node` picks by a name, or is when a loop goes through all of it."""
+        if isinstance(node, Element):
+            return members_of(node.over)
+        return contents_of(node.value) if isinstance(node, ast.Subscript) else picked_from(node)
 
     def functions(self, node: ast.expr, scope: Scope) -> list[Bound]:
         """The name of what `node` is where it is called, or of each that it may be by another name: `get =
@@ -456,11 +463,36 @@ class Bindings:
 
     def _of_package(self, module: ast.expr, scope: Scope) -> Iterator[Bound]:
         """The names of the data sets that `module` of the project has, of which one is picked; `module.*` for another
-        module."""
-        told = self.classes.data_sets(self.classes.dotted(module, scope.file), scope.file)
-        yield from ((ast.Name(name), Scope(file)) for name, file in told)
-        if not told:
+        module, and for the others of very many."""
+        told = [one for name in self._modules(module, scope) for one in self.classes.data_sets(name, scope.file)]
+        yield from ((ast.Name(name), Scope(file)) for name, file in told[:_CLASSES])
+        if not 0 < len(told) <= _CLASSES:
             yield ast.Attribute(module, "*"), scope
+
+    def _modules(self, node: ast.expr, scope: Scope) -> Iterator[str]:
+        """The modules that `node` may be, as its file calls them: each of those of which `import_module` takes one."""
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            behind = [(value, inner) for value, inner in self.behind(node, scope) if isinstance(value, ast.Call)]
+        else:
+            behind = [(node, scope)]
+        for value, inner in behind:
+            yield from self._imported_by(value, inner)
+        if not behind:
+            yield self.classes.dotted(node, scope.file)
+
+    def _imported_by(self, call: ast.expr, scope: Scope) -> Iterator[str]:
+        """The modules of which `import_module("data." + name)` takes one."""
+        if name := self.classes.dotted(call, scope.file):
+            yield name
+            return
+        find = self.classes.module.modules_beginning_with
+        if find is None or (text := text_imported(call)) is None:
+            return
+        told = self.behind(text, scope) if isinstance(text, ast.Name) else [(text, scope)]
+        for begins in dict.fromkeys(beginning(one) for one, _ in told):
+            anchor = text_imported(call, 1) if begins.startswith(".") else None
+            package = anchor.value if isinstance(anchor, ast.Constant) else ""
+            yield from find(f"{package}{begins}", scope.file.path) if begins else ()
 
     def _evaluated(self, module: str, scope: Scope) -> Iterator[Bound]:
         """The names of the data sets of a module of the project, or of the file itself, of which a text picks one."""
@@ -483,9 +515,19 @@ class Bindings:
             if isinstance(value, (ast.Subscript, ast.Call)):
                 yield from self.picked(value, inner, depth + 1)
             elif isinstance(value, (ast.Name, ast.Attribute)):
-                named.append((value, inner))
+                found = list(self._held_by_module(value, inner)) if isinstance(value, ast.Name) else []
+                yield from found
+                named += [(value, inner)] if not found else []
         if any(self._is_class(value, inner) for value, _ in named):
             yield from named
+
+    def _held_by_module(self, name: ast.Name, scope: Scope, depth: int = 0) -> Iterator[Bound]:
+        """The classes of which a loop over what a module holds gives `name` one: `for key, kind in vars(m).items()`."""
+        for value, inner in self.behind(name, scope) if depth < _NAMES else ():
+            if isinstance(value, Element):
+                yield from self.picked(value, inner)
+            elif isinstance(value, ast.Name) and value is not name:
+                yield from self._held_by_module(value, inner, depth + 1)
 
     def _is_class(self, node: ast.expr, scope: Scope) -> bool:
         """Whether `node` names a class or a function, of the project or of a library that is known."""

@@ -250,9 +250,21 @@ def picked_from(node: ast.expr) -> ast.expr | None:
 
 
 def contents_of(node: ast.expr) -> ast.expr | None:
-    """The module of which `vars(module)` gives all names."""
-    gives = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars"
-    return node.args[0] if gives and isinstance(node, ast.Call) and len(node.args) == 1 else None
+    """The module of which `vars(module)` or `module.__dict__` gives all names."""
+    match node:
+        case ast.Attribute(value=module, attr="__dict__") | ast.Call(func=ast.Name(id="vars"), args=[module]):
+            return module
+    return None
+
+
+def members_of(node: ast.expr) -> ast.expr | None:
+    """The module of which `vars(module).items()`, its values, or `inspect.getmembers(module)` give what it holds."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="items" | "values")):
+            return contents_of(owner)
+        case ast.Call(args=[module, *_]) if dotted_name(node.func).rpartition(".")[2] == "getmembers":
+            return module
+    return None
 
 
 def evaluated_from(node: ast.expr) -> str | None:
@@ -262,24 +274,31 @@ def evaluated_from(node: ast.expr) -> str | None:
         case ast.Subscript(value=ast.Call(func=ast.Name(id="globals"))):
             return ""
         case ast.Call(func=ast.Name(id="eval"), args=[text]) if not isinstance(text, ast.Constant):
-            told = _beginning(text)
+            told = beginning(text)
             return told.rpartition(".")[0] if all(map(str.isidentifier, f"{told}_".split("."))) else None
     return None
 
 
-def _beginning(text: ast.expr) -> str:
+def text_imported(node: ast.expr, place: int = 0) -> ast.expr | None:
+    """The argument at `place` of a call of `import_module`."""
+    if isinstance(node, ast.Call) and dotted_name(node.func).rpartition(".")[2] in ("import_module", "__import__"):
+        return node.args[place] if place < len(node.args) else None
+    return None
+
+
+def beginning(text: ast.expr) -> str:
     """The text with which what `text` makes begins."""
     match text:
         case ast.Constant(value=str() as told):
             return told
         case ast.BinOp(left=left, op=ast.Add()):
-            return _beginning(left)
+            return beginning(left)
         case ast.BinOp(left=left, op=ast.Mod()):
-            return _beginning(left).partition("%")[0]
+            return beginning(left).partition("%")[0]
         case ast.JoinedStr(values=[first, *_]):
-            return _beginning(first)
+            return beginning(first)
         case ast.Call(func=ast.Attribute(value=template, attr="format")):
-            return _beginning(template).partition("{")[0]
+            return beginning(template).partition("{")[0]
     return ""
 
 
