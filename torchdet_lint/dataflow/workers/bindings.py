@@ -471,10 +471,9 @@ class Bindings:
 
     def _modules(self, node: ast.expr, scope: Scope) -> Iterator[str]:
         """The modules that `node` may be, as its file calls them: each of those of which `import_module` takes one."""
+        behind: list[Bound] = [(node, scope)]
         if isinstance(node, (ast.Name, ast.Attribute)):
             behind = [(value, inner) for value, inner in self.behind(node, scope) if isinstance(value, ast.Call)]
-        else:
-            behind = [(node, scope)]
         for value, inner in behind:
             yield from self._imported_by(value, inner)
         if not behind:
@@ -491,7 +490,7 @@ class Bindings:
         told = self.behind(text, scope) if isinstance(text, ast.Name) else [(text, scope)]
         for begins in dict.fromkeys(beginning(one) for one, _ in told):
             anchor = text_imported(call, 1) if begins.startswith(".") else None
-            package = anchor.value if isinstance(anchor, ast.Constant) else ""
+            package = anchor.value if isinstance(anchor, ast.Constant) and isinstance(anchor.value, str) else ""
             yield from find(f"{package}{begins}", scope.file.path) if begins else ()
 
     def _evaluated(self, module: str, scope: Scope) -> Iterator[Bound]:
