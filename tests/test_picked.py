@@ -1484,6 +1484,7 @@ LISTED = """
 import monai.transforms as mt
 import torch
 from monai.data import ArrayDataset, Dataset
+from elsewhere import turned
 from torch.utils.data import DataLoader
 
 def main(files, masks, given):
@@ -1508,7 +1509,8 @@ if __name__ == "__main__":
         ("Dataset(files, labels)", "error", "is copied"),
         ("Dataset(data=files, transform=mt.RandTorchVision('Pad'))", "note", "no other generator"),
         ("Dataset(data=files, transform=images)", "note", "nothing in the workers"),
-        ("Dataset(data=open('x'), transform=mt.Compose([print]))", "note", "no other generator"),
+        ("Dataset(data=open('x'), transform=mt.Compose([turned]))", "note", "no other generator"),
+        ("Dataset(data=open('x'), transform=mt.Compose([print]))", "note", "nothing in the workers"),
         ("Dataset(data=Dataset(data=files, transform=labels), transform=images)", "error", "is copied"),
     ],
 )

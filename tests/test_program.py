@@ -2289,3 +2289,72 @@ def test_an_object_keeps_what_another_one_holds(project, kept, draws):
 def test_an_order_of_files_that_is_only_printed_is_a_note(project, used, severity):
     (finding,) = lint(project(main_DOT_py=f"import os\n\n{used}\n"), min_severity="note", select=("TDL304",))
     assert finding.severity == severity
+
+
+APPLIED = """
+import random
+import torch
+from torch.utils.data import DataLoader, Subset
+from torchvision import transforms as T
+from torchvision.datasets import ImageFolder
+
+class Shift:
+    def __call__(self, image):
+        return image + random.random()
+
+def shifted(image):
+    return image + random.random()
+
+class Plain:
+    def __call__(self, image):
+        return image + 1
+
+class Rows(torch.utils.data.Dataset):
+    def __getitem__(self, index):
+        return random.random()
+
+def main():
+    torch.manual_seed(0)
+    data = DATA
+    for batch in DataLoader(data, num_workers=WORKERS):
+        torch.save(batch, "x")
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("data", "draws"),
+    [
+        ("ImageFolder('data', transform=Shift())", True),
+        ("ImageFolder('data', shifted)", True),
+        ("ImageFolder('data', transform=T.Compose([T.ToTensor(), Shift()]))", True),
+        ("Subset(ImageFolder('data', T.Compose([T.RandomApply([Shift()]), T.ToTensor()])), [1, 2])", True),
+        ("ImageFolder('data', target_transform=shifted)", True),
+        ("torch.utils.data.ConcatDataset([ImageFolder('data'), ImageFolder('data', shifted)])", True),
+        ("torch.utils.data.random_split(Rows(), [2, 1])[0]", True),
+        ("Subset(dataset=Rows(), indices=[1, 2])", True),
+        ("ImageFolder('data', transform=Plain())", False),
+        ("ImageFolder('data', transform=T.ToTensor())", False),
+        ("ImageFolder(str(shifted))", False),
+    ],
+)
+def test_what_a_data_set_of_a_library_applies_is_run_where_a_loader_goes_through_it(project, data, draws, workers):
+    """In workers, torch seeds Python's generator."""
+    folder = project(main_DOT_py=APPLIED.replace("DATA", data).replace("WORKERS", str(workers)))
+    found = [one.code for one in lint(folder, select=("TDL103",))]
+    assert found == (["TDL103"] if draws and not workers else [])
+
+
+@pytest.mark.parametrize(
+    ("drawn", "found"),
+    [("x.view(-1).bernoulli()", ["TDL101"]), ("stats.bernoulli(x)", []), ("x.bernoulli(generator=g)", [])],
+)
+def test_a_method_that_only_tensors_have_draws(project, drawn, found):
+    text = f"import sys\nimport torch\nfrom scipy import stats\n\ndef noisy(x, g):\n    return {drawn}\n\n"
+    folder = project(
+        main_DOT_py=f"{text}{GUARD}    torch.save(noisy(torch.load(sys.argv[1]), torch.Generator()), 'x')\n"
+    )
+    assert [one.code for one in lint(folder, select=("TDL101",))] == found

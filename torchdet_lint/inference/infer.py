@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.inference import devices
 from torchdet_lint.inference.abstract_values import (
     CIRCLE,
@@ -42,6 +43,9 @@ _DEPTH = 24
 _CUT = 4
 _AGAIN = 3
 _LONG = 8
+# What only tensors and arrays have, and what holds many values is, as far as one knows.
+_SHAPE = frozenset(("shape", "size", "dim", "ndim", "ndimension", "numel"))
+_MANY_VALUES = AbstractValue(what="other", each=UNKNOWN)
 
 
 class Inference:
@@ -174,6 +178,10 @@ class Inference:
 
     def _operation(self, node: cst.BinaryOperation) -> AbstractValue:
         left, right = self.infer(node.left), self.infer(node.right)
+        if left.distinct and right == UNKNOWN and self._has_shape(node.right):
+            right = _MANY_VALUES
+        elif right.distinct and left == UNKNOWN and self._has_shape(node.left):
+            left = _MANY_VALUES
         return distinct_indices.combined(
             arithmetic(left, right, node.operator),
             left,
@@ -181,6 +189,14 @@ class Inference:
             node.operator,
             lambda first: self.module.code(node.left if first else node.right),
         )
+
+    def _has_shape(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is a name of which the function around asks the shape: it holds many values."""
+        around = self.module.enclosing_function(node) if isinstance(node, cst.Name) else None
+        if around is None or not isinstance(node, cst.Name):
+            return False
+        asked = (self.module.parent(read) for read in self.module.shared(Reads).of(around, node.value))
+        return any(isinstance(one, cst.Attribute) and one.attr.value in _SHAPE for one in asked)
 
     def _display(self, node: cst.BaseExpression) -> AbstractValue:
         """A literal, or what is written as a list, tuple or dictionary."""

@@ -106,6 +106,8 @@ class Tables:
         self.tensor_draws = frozenset(
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )
+        others = {name.rpartition(".")[2] for draw in facts.draws if draw.library != "torch" for name in draw.names}
+        self.own_tensor_draws = self.tensor_draws - others
         self._patterns = tuple(sorted((*name.split("*", 1), name) for name in self.draws if "*" in name))
         self._no_draws = frozenset(name for draw in facts.draws for name in draw.excluding)
         self.everywhere: dict[str, list[tuple[Op, Spelling]]] = {}

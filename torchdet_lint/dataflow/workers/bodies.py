@@ -46,11 +46,12 @@ class WorkerBodies:
         self.module = module
         self.facts = module.library.facts.workers
         self.draws = {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
-        # Methods of tensors that no other objects have: `uniform_`.
+        # Methods of tensors that no other objects have: `uniform_`, `bernoulli`.
+        others = {name.rpartition(".")[2] for name, draw in self.draws.items() if draw.library != "torch"}
         self._fills = {
             name.removeprefix(_TENSOR): draw
             for name, draw in self.draws.items()
-            if name.startswith(_TENSOR) and name.endswith("_")
+            if name.startswith(_TENSOR) and name.removeprefix(_TENSOR) not in others
         }
         self._seeds = {name: row for row in module.library.facts.seeds for name in row.names}
         self.chains = module.shared(CallChain)

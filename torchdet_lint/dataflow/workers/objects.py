@@ -26,6 +26,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     passed,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope, given_class, own_class
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import statements, tells_all
 
 if TYPE_CHECKING:
@@ -199,7 +200,9 @@ class WorkerObjects(WorkerBodies):
         """Whether `node` names what draws nothing, or from torch alone: of a package that is imported."""
         name = self.classes.dotted(node, scope.file)
         imported = name.partition(".")[0] in {origin.partition(".")[0] for origin in scope.file.imports.values()}
-        return self.classes.known(name) or (imported and below(name, self.facts.quiet))
+        # Nothing in sight binds a name that is asked for here.
+        builtin = isinstance(node, ast.Name) and name in BUILTINS
+        return self.classes.known(name) or ((imported or builtin) and below(name, self.facts.quiet))
 
     def _own_method(self, node: ast.expr, scope: Scope, depth: int) -> bool:
         """Look at the method that `node` is of classes of the project: `Rows.collate`, `self.collate`, or of what a

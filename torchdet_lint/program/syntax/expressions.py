@@ -159,7 +159,7 @@ class Expressions:
         if isinstance(node, ast.Subscript):
             names = self.names.resolve(node.value, self.scope)
             mine = tuple(f"{name}.__getitem__" for name in names if self._may_give_rows(name))
-            if mine:
+            if mine and not any(map(self.names.gives_several, names)):
                 self.add("call", node, branch, mine, deferred=deferred)
             return [node.value, *without_constants((node.slice,))]
         self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))

@@ -77,7 +77,9 @@ class Resolver(Registries):
 
     def __init__(self, scopes: Scopes, vocabulary: Vocabulary) -> None:
         super().__init__(scopes, vocabulary.roots)
-        self.words, self.devices, self.wrappers, self.no_grad, _, self.canonical = vocabulary
+        self.words, self.devices, self.canonical = vocabulary.programs, vocabulary.devices, vocabulary.canonical
+        self.wrappers, self.no_grad = vocabulary.wrappers, vocabulary.no_grad
+        self.applying, self.applied, self.holding = vocabulary.applying, vocabulary.applied, vocabulary.holding
         self._moves = tuple(f".{word}" for word in self.words.moves)
         self._resolved: dict[tuple[object, ...], Names] = {}
         self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}
@@ -192,8 +194,11 @@ class Resolver(Registries):
                 return [f"{name}.{CHILDREN}" for name in self.resolve(holder, scope, depth - 1) if name == "$self"]
             if isinstance(node.func, ast.Attribute) and goes_through_table(node):
                 return self._values(node.func.value, scope, depth)
-            if not self.words.containers.isdisjoint(self.resolve(node.func, scope, depth - 1)):
+            functions = self.resolve(node.func, scope, depth - 1)
+            if not self.words.containers.isdisjoint(functions):
                 return [name for arg in node.args for name in self.resolve(arg, scope, depth - 1)]
+            if any(self.gives_several(f"{function}()") for function in functions):
+                return self._given_back(functions[0], node, scope, depth)
         values: Iterable[tuple[ast.expr, Scope]] = ()
         if isinstance(node, ast.Name):
             home = scope.home(node.id)
@@ -367,12 +372,23 @@ class Resolver(Registries):
             data = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "dataset")]
             names = [name for one in data for name in self.resolve(one, scope, depth)]
             yield from (f"{name}.{LOADED}" for name in names if name[0] in "@.$" or "()" in name)
+        elif function.startswith(self.applying):
+            # By place, the first is where the data are.
+            applied = [*node.args[1:], *(word.value for word in node.keywords if word.arg in self.applied)]
+            yield from (name for one in applied for name in self.resolve(one, scope, depth) if name[0] in "@.$")
         last = function.rpartition(".")[2]
         given = node.args[:1] if self.words.moves_what.search(last) else []
         if last in self.words.falls_back and len(node.args) == 2 and not node.keywords:
             given = node.args
+        if function in self.holding:
+            given = [*node.args[:1], *(word.value for word in node.keywords if word.arg in ("dataset", "datasets"))]
         for argument in node.args if function in self.words.containers else given:
             yield from self.resolve(argument, scope, depth)
+
+    def gives_several(self, name: str) -> bool:
+        """Whether `name` stands for several data sets, into which a function of a library splits one."""
+        function = name.removesuffix("()")
+        return function != name and function in self.holding and function.rpartition(".")[2].islower()
 
     def _evaluated(self, node: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
         """What the text `node` stands for where it is evaluated: any class, of a name that only the run knows."""

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 
 class Vocabulary(NamedTuple):
     """`wrappers` are the callables that return what they are given, `no_grad` the context managers that switch
-    gradients off, `roots` the packages that the catalogue speaks of; `canonical` is `Library.canonical`."""
+    gradients off, `roots` the packages that the catalogue speaks of; `applying` is where libraries have data sets whose
+    rows the transforms make that they are given as `applied`, `holding` are the data sets that hold others, and
+    functions that make such; `canonical` is `Library.canonical`."""
 
     programs: Programs
     devices: Devices
     wrappers: frozenset[str]
     no_grad: frozenset[str]
     roots: frozenset[str]
+    applying: tuple[str, ...]
+    applied: tuple[str, ...]
+    holding: frozenset[str]
     canonical: Callable[[str], str]
 
     @classmethod
@@ -28,4 +33,8 @@ class Vocabulary(NamedTuple):
         """What `library` says."""
         facts = library.facts
         wrappers, no_grad = frozenset(facts.wrappers), frozenset(facts.tensors.no_grad)
-        return cls(facts.programs, facts.devices, wrappers, no_grad, frozenset(library.roots), library.canonical)
+        applying, applied = tuple(facts.workers.applying), tuple(facts.workers.applied)
+        holding, roots = frozenset(facts.workers.holding), frozenset(library.roots)
+        return cls(
+            facts.programs, facts.devices, wrappers, no_grad, roots, applying, applied, holding, library.canonical
+        )

@@ -144,7 +144,8 @@ class NameHints:
         """A method that only tensors have, or one of a tensor that a function of torch returns."""
         if event.idle or event.opaque or first in self.facts.draws or "generator" in event.keywords:
             return
-        if last.endswith("_") or first.startswith("torch."):
+        of_an_object = first[0] == "$" or "()" in first
+        if last.endswith("_") or first.startswith("torch.") or (of_an_object and last in self.facts.own_tensor_draws):
             drawn = "dropout" if in_training(event) else "torch"
             self.recorder.add("draw", f"Tensor.{last}", "weights" if self.recorder.initialises else drawn)
 
