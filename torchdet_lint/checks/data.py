@@ -94,7 +94,9 @@ def _starts_workers(module: Module, call: Call) -> bool:
     value = call.argument("worker_init_fn")
     if value is None:
         return call.opaque
-    above = last_word(call.node.func) == "__init__"  # Of what hands it on to a class above, the calls are reported.
+    # Of what hands its arguments on to a class above, the calls are reported, if they say how many workers there are.
+    workers = call.argument(_WORKERS)
+    above = last_word(call.node.func) == "__init__" and workers is not None and is_parameter(module, workers)
     if value.is_none or (not above and is_left_none(module, value)):
         return False
     node = value.node
