@@ -2333,6 +2333,9 @@ if __name__ == "__main__":
         ("ImageFolder('data', transform=T.Compose([T.ToTensor(), Shift()]))", True),
         ("Subset(ImageFolder('data', T.Compose([T.RandomApply([Shift()]), T.ToTensor()])), [1, 2])", True),
         ("ImageFolder('data', target_transform=shifted)", True),
+        ("ImageFolder('data', target_transform=lambda target: target + random.random())", True),
+        ("ImageFolder('data', T.Compose([T.Lambda(lambda image: image + random.random()), T.ToTensor()]))", True),
+        ("ImageFolder('data', T.Lambda(shifted))", True),
         ("torch.utils.data.ConcatDataset([ImageFolder('data'), ImageFolder('data', shifted)])", True),
         ("torch.utils.data.random_split(Rows(), [2, 1])[0]", True),
         ("Subset(dataset=Rows(), indices=[1, 2])", True),
@@ -2346,6 +2349,23 @@ def test_what_a_data_set_of_a_library_applies_is_run_where_a_loader_goes_through
     folder = project(main_DOT_py=APPLIED.replace("DATA", data).replace("WORKERS", str(workers)))
     found = [one.code for one in lint(folder, select=("TDL103",))]
     assert found == (["TDL103"] if draws and not workers else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("collate_fn=lambda rows: random.random()", ["TDL103"]),
+        ("num_workers=2, collate_fn=lambda rows: random.random()", []),
+        ("num_workers=2, sampler=sorted([1, 2], key=lambda row: random.random())", ["TDL103"]),
+    ],
+)
+def test_a_lambda_that_a_loader_is_handed_runs_in_its_workers(project, given, found):
+    text = "import random\nimport torch\nfrom torch.utils.data import DataLoader\n\n"
+    folder = project(
+        main_DOT_py=f"{text}def main():\n    torch.manual_seed(0)\n    loader = DataLoader([1, 2], {given})\n"
+        f"    for batch in loader:\n        torch.save(batch, 'x')\n\n{GUARD}    main()\n"
+    )
+    assert [one.code for one in lint(folder, select=("TDL103",))] == found
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ class Expressions:
         if isinstance(node, ast.Call):
             return self.parts_of_call(node)
         if isinstance(node, ast.Lambda):
-            return [node.body]
+            return [node.body] if node not in self.names.scopes.handed else []
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             for generator in node.generators:
                 self._over.update(looped_over(generator.target, generator.iter))

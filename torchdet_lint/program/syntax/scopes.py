@@ -22,6 +22,7 @@ from torchdet_lint.program.syntax.shapes import (
     entered,
     factories,
     goes_through_table,
+    handed_lambdas,
     is_error,
     looped_over,
     object_of,
@@ -153,10 +154,13 @@ class Scopes:
         self.stars: list[str] = []
         self.module = Scope("module", None, self.tree, MODULE)
         self.by_name: dict[str, Scope] = {MODULE: self.module}
-        # The names of the functions that lambdas are which are returned, or kept in an attribute or a table.
+        # The names of the functions that lambdas are which are returned, kept in an attribute or a table, or handed on.
         self.lambdas: dict[ast.Lambda, str] = {}
+        # Of these, those that are handed to a loader or a data set, which do not run where they stand.
+        self.handed: set[ast.Lambda] = set()
         # How often a name is given again.
         self._again: dict[str, int] = {}
+        self._has_lambdas = "lambda" in hollow.text
         self._bind_all(self.module, self.tree.body)
         self._bind_late_imports()
 
@@ -271,6 +275,10 @@ class Scopes:
                 self._bind_lambda(scope, statement.value)
             else:
                 self._bind(scope, statement)
+            if self._has_lambdas:
+                for node in handed_lambdas(statement):
+                    self._bind_lambda(scope, node)
+                    self.handed.add(node)
 
     def _bind(self, scope: Scope, node: ast.stmt) -> None:
         if isinstance(node, FUNCTIONS):

@@ -398,6 +398,20 @@ FACTORIES = "default_factory"
 _EMPTY = frozenset({"dict", "list", "set", "tuple"})
 
 
+# Arguments that a loader, or the data set that it goes through, calls for each row or batch.
+_RUN_ON_ROWS = frozenset({"collate_fn", "transform", "transforms", "target_transform"})
+
+
+def handed_lambdas(statement: ast.stmt) -> Iterator[ast.Lambda]:
+    """The lambdas that calls in a statement, apart from its blocks, hand to a loader, a data set or a transform."""
+    parts = [getattr(statement, field, None) for field in ("value", "iter")]
+    for node in (one for part in parts if isinstance(part, ast.expr) for one in walk(part)):
+        if isinstance(node, ast.Call):
+            given = [word.value for word in node.keywords if word.arg in _RUN_ON_ROWS]
+            given += node.args[:1] if last_word(node.func) == "Lambda" else []
+            yield from (one for one in given if isinstance(one, ast.Lambda))
+
+
 def defined_by(node: ast.Lambda, name: str) -> ast.FunctionDef:
     """The function `name` that does what the lambda `node` does."""
     body = ast.copy_location(ast.Return(node.body), node)
