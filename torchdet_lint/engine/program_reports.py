@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.dataflow.seeding.program_seeds import NUMBER, ProgramSeeds, numbers_given
+from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
+from torchdet_lint.dataflow.seeding.taken_seeds import NUMBER, numbers_given
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
 from torchdet_lint.module.cells import legible
@@ -142,16 +143,16 @@ class Reporter:
         if not change.seed and change.parsed is not None and values is not None and option is not None:
             node = module.places.node_at(change.parsed.row, change.parsed.column)
             seed = seeds.below_arguments(node, option, values)
-            seed = seeds.unlike(seed, change.libraries, elsewhere) if seed else ""
+            seed = seeds.taken.unlike(seed, change.libraries, elsewhere) if seed else ""
             change = change._replace(beside=node if seed else None, seed=seed, unlike=change.unlike and not seed)
         if not change.seed and option is None and (seeds.values.kept or seeds.values.names_a_seed):
             change = change._replace(unlike=True)
             kept = seeds.kept_above(change.before)
             if kept is not None:
-                seed = seeds.unlike(seeds.text_of(kept), change.libraries, elsewhere)
+                seed = seeds.taken.unlike(seeds.text_of(kept), change.libraries, elsewhere)
                 below = module.places.node_at(kept.statement.lineno) if change.before is not None else None
                 change = change._replace(seed=seed, below=below, unlike=False)
-        return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, elsewhere))
+        return change if change.seed else change._replace(seed=seeds.taken.unlike(NUMBER, change.libraries, elsewhere))
 
     def _is_unsafe(self, change: Change) -> bool:
         """Whether `change` seeds with a number though the program has a seed, or may; or several processes alike."""
