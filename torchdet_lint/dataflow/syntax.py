@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.module.tree import IMPORTS, LEAVES, children
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,8 @@ _OPPOSITE: dict[type, type] = {cst.IsNot: cst.Is, cst.NotEqual: cst.Equal, cst.N
 MAKES_SET = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
 """The operators of sets, which make a set of the keys of dictionaries too."""
 _BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+# How the name of a file ends.
+_EXTENSION = lazy(r"\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 _SCOPES = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef})
 
 
@@ -155,6 +158,7 @@ class Messages:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._words = module.library.facts.orders.words["messages"]
+        self._opens = module.library.facts.orders.words["opens"]
         self._known: dict[int, bool] = {}
 
     def holds(self, node: cst.CSTNode) -> bool:
@@ -168,8 +172,10 @@ class Messages:
                 break
             passed.append(id(current))
             current = self.module.parent(current)
-            if isinstance(current, (cst.Raise, cst.Assert, cst.FormattedStringExpression)) or (
-                isinstance(current, cst.Call) and last_word(current.func) in self._words
+            if (
+                isinstance(current, (cst.Raise, cst.Assert))
+                or (isinstance(current, cst.FormattedStringExpression) and not self._names_file(current))
+                or (isinstance(current, cst.Call) and last_word(current.func) in self._words)
             ):
                 found = True
                 break
@@ -177,6 +183,19 @@ class Messages:
                 break
         self._known.update(dict.fromkeys(passed, found))
         return found
+
+
+    def _names_file(self, node: cst.FormattedStringExpression) -> bool:
+        """Whether `node` is part of the name of a file: of one that ends as such do, or of a path."""
+        text = self.module.parent(node)
+        last = text.parts[-1] if isinstance(text, cst.FormattedString) else None
+        if isinstance(last, cst.FormattedStringText) and _EXTENSION.search(last.value) is not None:
+            return True
+        around = self.module.parent(text) if text is not None else None
+        if isinstance(around, cst.Arg):
+            call = self.module.parent(around)
+            return isinstance(call, cst.Call) and last_word(call.func) in self._opens
+        return isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Divide)
 
 
 def asks_for(module: Module, node: cst.CSTNode) -> bool:
