@@ -127,7 +127,8 @@ def test_what_objects_are_made_with_decides_what_runs(project, made, draws):
         ("if self.noise > 'a': random.random()", "Base(paths)", True),
         ("self.grow(self.noise)", "Base(paths)", False),
         ("self.grow(self.noise)", "Base(paths, noise=1)", True),
-        ("if self.split == 'val': random.random()", "Base(paths)", True),
+        ("if self.split == 'val': random.random()", "Base(paths)", False),
+        ("if self.split == 'val': random.random()", "Base(paths, split='val')", True),
         ("if self.paths: random.random()", "Base(paths)", True),
     ],
 )
@@ -292,7 +293,10 @@ def test_of_a_class_that_takes_attributes_by_name_nothing_is_known(project, chan
         ("self.a = 1", ""),
         ("self.a: int = 2", ""),
         ("self.a = self.b = f(x, c=1)", ""),
-        ("self.a, self.b = 1, 2", "ab"),
+        ("self.a, self.b = 1, 2", ""),
+        ("(self.a, self.b) = f(x, c=1)", ""),
+        ("self.a, x.b = 1, 2", "ab"),
+        ("self.a, self.b[0] = 1, 2", "a"),
         ("self.a += 1", "a"),
         ("self.a //= 1", "a"),
         ("x.a = 1", "a"),
@@ -344,3 +348,46 @@ def test_workers_run_what_an_object_was_made_with_through_the_constructor_around
     )
     found = run.run([str(tmp_path)], Settings(root=str(tmp_path), select=("TDL101",), cache_dir=str(tmp_path / "c")))
     assert bool(found.findings) is unseeded
+
+
+ON_THE_CPU = """
+import torch
+
+class Agent:
+    def __init__(self, options, device):
+        {kept}
+        self.net = torch.nn.Linear(3, 3).to(self.device)
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    def move(self, pair):
+        {moved}
+
+    def update(self, rows):
+        loss = self.net(rows.to(self.device)).sum()
+        loss.backward()
+        self.optimizer.step()
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    agent = Agent({{}}, torch.device("cpu"))
+    agent.move(torch.load("pair.pt"))
+    for rows in torch.load("rows.pt"):
+        agent.update(rows)
+"""
+
+
+@pytest.mark.parametrize("kept", ["self.device = device", "self.options, self.device = options, device"])
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [
+        ("self.pair = pair", False),
+        ("self.device, self.pair = pair", True),
+        ("self.pair, self.device = 3, torch.device('cuda')", True),
+        ("(self.device, self.pair) = torch.load(pair)", True),
+        ("self.pair, self.rest = pair", False),
+    ],
+)
+def test_an_attribute_that_is_assigned_among_others_is_known_where_all_are_in_sight(project, kept, moved, told):
+    folder = project(main_DOT_py=ON_THE_CPU.format(kept=kept, moved=moved))
+    found = run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="")).findings
+    assert ("TDL203" in {one.code for one in found}) == told

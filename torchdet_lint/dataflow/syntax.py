@@ -184,7 +184,6 @@ class Messages:
         self._known.update(dict.fromkeys(passed, found))
         return found
 
-
     def _names_file(self, node: cst.FormattedStringExpression) -> bool:
         """Whether `node` is part of the name of a file: of one that ends as such do, or of a path."""
         text = self.module.parent(node)

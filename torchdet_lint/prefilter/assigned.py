@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ASSIGNS = lazy(r"(?<![=!<>])=(?!=)")
-_PLAIN = lazy(r"\s*self\.\w+\s*(?::[^+\-*/,]*)?")
+_PLAIN = lazy(r"\s*(?:self\.\w+\s*(?::[^+\-*/,]*)?|\(?\s*self\.\w+(?:\s*,\s*self\.\w+)+\s*,?\s*\)?\s*)")
 _CALL = lazy(r"\w[ \t]*\(")
 # An attribute of which no part is assigned and nothing is called.
 _ATTRIBUTE = lazy(r"\.([^\W\d]\w*)\b(?!\s*[.\[(])")
