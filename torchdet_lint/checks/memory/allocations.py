@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.checks.memory.counts import is_count, tensor_of_count
 from torchdet_lint.checks.memory.domain import Buffer
 from torchdet_lint.checks.memory.subscripts import extent
 from torchdet_lint.dataflow.syntax import bare, last_word
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _SPREADING = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+_LEGACY = lazy(r"Tensor[ \t]*\(")
 _EXTENT = lazy(r"\.size[ \t]*\(|\.shape\b|^len[ \t]*\(")
 
 
@@ -33,14 +35,15 @@ def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:
 
 
 def _creations(module: Module, rule: Rule) -> Iterator[Call]:
-    if "Tensor(" in module.text:
+    if _LEGACY.search(module.text):
         idle = module.mentions.allocations.idle
-        pattern = module.library.facts.memory.makes_tensor_of_size
-        module.load_where(
-            lambda text: (
-                "Tensor(" in text and not all(idle(match[0], text, match.start()) for match in pattern.finditer(text))
-            )
-        )
+        patterns = (module.library.facts.memory.makes_tensor_of_size, tensor_of_count(module))
+
+        def may_read(text: str) -> bool:
+            made = (match for one in patterns if one is not None for match in one.finditer(text))
+            return _LEGACY.search(text) is not None and not all(idle(one[0], text, one.start()) for one in made)
+
+        module.load_where(may_read)
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*rule.words["methods"])
     if "resize_" in module.text:
@@ -155,7 +158,8 @@ def _sizes(module: Module, call: Call) -> list[Value] | None:
         if elements is not None:
             return [module.value(element) for element in elements]
         value = module.value(positional[0])
-        if not value.known and not isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name)):
+        single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
+        if not single and not is_count(module, positional[0]):
             return None
     return [module.value(node) for node in positional]
 
@@ -171,13 +175,14 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
         return False
     if isinstance(sizes[0].constant, int):
         return isinstance(only, (cst.Integer, cst.Name))
+    asked = isinstance(only, cst.Name) and _is_data(module, call, only.value)
+    if is_count(module, only):
+        return not asked
     made = module.followed(only, call.scope, call.order) if isinstance(only, cst.Name) else None
     counts = module.library.facts.memory.counts
     if made is not None and isinstance(made.node, cst.Call) and last_word(made.node.func) not in counts:
         return False
-    if module.library.facts.memory.is_extent.fullmatch(bare(only)) is None:
-        return False
-    return not (isinstance(only, cst.Name) and _is_data(module, call, only.value))
+    return module.library.facts.memory.is_extent.fullmatch(bare(only)) is not None and not asked
 
 
 def _is_data(module: Module, call: Call, name: str) -> bool:
