@@ -28,6 +28,8 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     counting: frozenset[str] = frozenset()
     counting_methods: frozenset[str] = frozenset()
     largest: frozenset[str] = frozenset()
+    ranges: frozenset[str] = frozenset()
+    progress: frozenset[str] = frozenset()
     masks: frozenset[str] = frozenset()
     zeroed: dict[str, str] = msgspec.field(default_factory=dict)
 

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import Buffer, Memory, Ref, Refs, State, lacks, some_part
+from torchdet_lint.checks.memory.domain import Buffer, CutShort, Memory, Ref, Refs, State, lacks, some_part
 from torchdet_lint.dataflow.interpreter import Flow
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+_WORD = lazy(r"[^\W\d]\w*")
+# The text of a condition has no white space around the words that join its parts.
+_JOINED = lazy(r"and|i[ns]|not|or")
 
 
 class Store(Flow[State]):
@@ -33,6 +37,7 @@ class Store(Flow[State]):
         """An independent copy."""
         other = State()
         other.env, other.memories, other.facts = dict(state.env), dict(state.memories), state.facts
+        other.cut = state.cut
         return other
 
     def join(self, left: State, right: State) -> State:
@@ -44,6 +49,7 @@ class Store(Flow[State]):
         met = {number: self._meeting(ours[number], two) for number, two in _otherwise(theirs, ours)}
         joined.memories = ours | theirs | met
         joined.facts = left.facts & right.facts
+        joined.cut = left.cut if left.cut is right.cut else _either_cut(left.cut, right.cut)
         return joined
 
     def _meeting(self, one: Memory, two: Memory) -> Memory:
@@ -77,6 +83,8 @@ class Store(Flow[State]):
     def merge(self, text: str, positive: State | None, negative: State | None) -> State | None:
         """Where one side wrote a buffer, or gave its names another value, remember under which condition."""
         joined = self.meet(positive, negative)
+        if joined is not None and (positive is None or negative is None or positive.env != negative.env):
+            settle(joined, text)
         if positive is None or negative is None or joined is None:
             return joined
         for number, one in _otherwise(positive.memories, negative.memories):
@@ -97,7 +105,7 @@ class Store(Flow[State]):
             memory = state.memories.get(ref.buffer)
             if memory is None or ref.buffer in self.found or _asked(node, state.facts):
                 continue
-            if self._unwritten(ref, memory) and not self.is_measured(node):
+            if self._unwritten(ref, memory, state) and not self.is_measured(node):
                 self.found[ref.buffer] = node
                 state.memories[ref.buffer] = memory._replace(full=True)
 
@@ -105,7 +113,7 @@ class Store(Flow[State]):
         """Whether nobody asks for more than the shape of what is made with `node`."""
         raise NotImplementedError
 
-    def _unwritten(self, ref: Ref, memory: Memory) -> bool:
+    def _unwritten(self, ref: Ref, memory: Memory, state: State) -> bool:
         if memory.full or memory.escaped:
             return False
         if any(0 <= entered < self.depth for entered in self.entered[memory.loops :]):
@@ -116,7 +124,10 @@ class Store(Flow[State]):
             return False
         if not memory.parts:
             return True
-        return ref.part is None and lacks(self.buffers[ref.buffer], memory)
+        if ref.part is not None:
+            return False
+        cut = state.cut.get(ref.buffer)
+        return (cut is not None and cut.parts == memory.parts) or lacks(self.buffers[ref.buffer], memory)
 
     def write(self, refs: Iterable[Ref], state: State) -> None:
         """Every element of `refs` is written."""
@@ -130,6 +141,9 @@ class Store(Flow[State]):
                 state.memories[ref.buffer] = memory._replace(full=True, escaped=memory.escaped or maybe)
             else:
                 part = frozenset({ref.part})
+                if ref.buffer in state.cut:
+                    cut = state.cut[ref.buffer]
+                    state.cut = {**state.cut, ref.buffer: cut._replace(parts=cut.parts - part)}
                 level = self.depth if not memory.parts else max(memory.level, self.depth)
                 state.memories[ref.buffer] = memory._replace(
                     parts=memory.parts | part, certain=memory.certain | part, level=level
@@ -152,6 +166,7 @@ class Store(Flow[State]):
                 state.name(name, frozenset(ref for ref in refs if ref.buffer != number))
         buffer = self.created[node]
         memory = Memory(len(self.entered), state.facts)
+        state.cut = {one: cut for one, cut in state.cut.items() if one != number}
         state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))
         return frozenset({Ref(number)})
 
@@ -163,6 +178,29 @@ class Store(Flow[State]):
                 state.memories[ref.buffer] = Memory(len(self.entered), state.facts)
             else:
                 self.write(some_part(frozenset({ref})), state)
+
+
+def settle(state: State, text: str) -> None:
+    """Forget what a `break` cut short where the condition `text` asks for what the loop binds, and decides on more than
+    what is said: whoever asks may know how far the loop came."""
+    if state.cut:
+        state.cut = {number: cut for number, cut in state.cut.items() if not _asks_for(text, cut.names)}
+
+
+def _asks_for(text: str, names: Collection[str]) -> bool:
+    words = set(_WORD.findall(text))
+    joined = [word for word in words if _JOINED.search(word)]
+    return not words.isdisjoint(names) or any(name in word for word in joined for name in names)
+
+
+def _either_cut(one: dict[int, CutShort], other: dict[int, CutShort]) -> dict[int, CutShort]:
+    """What one of two paths, or both, cut short."""
+    both = {
+        number: CutShort(one[number].parts | cut.parts, one[number].names | cut.names)
+        for number, cut in other.items()
+        if number in one
+    }
+    return one | other | both
 
 
 def _otherwise(one: dict[_Key, _Value], other: dict[_Key, _Value]) -> list[tuple[_Key, _Value]]:
