@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks.memory.counts import is_count, tensor_of_count
 from torchdet_lint.checks.memory.domain import Buffer
+from torchdet_lint.checks.memory.resizing import beginning, kept
 from torchdet_lint.checks.memory.subscripts import extent
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.regex import lazy
@@ -47,19 +48,26 @@ def _creations(module: Module, rule: Rule) -> Iterator[Call]:
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*rule.words["methods"])
     if "resize_" in module.text:
-        yield from (call for call in module.method_calls("resize_") if _grows(module, call))
+        yield from module.method_calls("resize_")
 
 
-def _grows(module: Module, call: Call) -> bool:
-    """Whether `x.resize_(…)` evidently gives `x` more elements than it was made with."""
-    if not isinstance(call.receiver, cst.Name):
-        return False
+def _enlarged(module: Module, call: Call) -> Buffer | None:
+    """What `x.resize_(…)` gives where it evidently makes `x` larger; None for any other call of that name."""
+    args = [arg.value for arg in call.node.args if arg.keyword is None and not arg.star]
+    if not isinstance(call.receiver, cst.Name) or not args or len(args) != len(call.node.args):
+        return None
+    elements = module.elements(args[0], call.scope, call.order) if len(args) == 1 else None
+    nodes = elements or args
+    sizes = [module.value(node) for node in nodes]
     made = module.followed(call.receiver, call.scope, call.order)
     before = module.call_at(made.node) if made is not None else None
-    if before is None or module.library.facts.memory.filled.isdisjoint(before.names):
-        return False
-    old, new = _elements(_sizes(module, before)), _elements(_sizes(module, call))
-    return old is not None and new is not None and 0 < old < new
+    if before is not None and not module.library.facts.memory.filled.isdisjoint(before.names):
+        old, new = _elements(_sizes(module, before)), _elements(sizes)
+        if old is not None and new is not None and 0 < old < new:
+            head = beginning(old) if len(sizes) == 1 else None
+            return _of_sizes(module, call, "resize_", sizes)._replace(head=head)
+    head = kept(module, call, nodes)
+    return _of_sizes(module, call, "resize_", sizes)._replace(head=head) if head is not None else None
 
 
 def _elements(sizes: list[Value] | None) -> int | None:
@@ -77,6 +85,8 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     if _becomes_nan(module, call):
         return None
     word = call.attribute or call.names[-1].rpartition(".")[2]
+    if word == "resize_":
+        return _enlarged(module, call)
     device = call.argument("device")
     if device is not None and device.constant == "meta":
         return None

@@ -110,13 +110,27 @@ class State:
 
 
 class Buffer(NamedTuple):
-    """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them."""
+    """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them. `head`
+    is what was there before the memory was made larger."""
 
     node: cst.Call
     word: str
     size: tuple[int | str, ...] | None
     array: bool = False
     extents: tuple[int | str, ...] | None = None
+    head: Part | None = None
+
+    def is_whole(self, part: Part | None) -> bool:
+        """Whether `part` of it, as it is read, is evidently all: from the start to the end of each dimension."""
+        known = dict(enumerate(self.extents or ()))
+        return part is None or (
+            part.spans is not None
+            and not part.masked
+            and all(
+                (span.low, span.step) == (0, 1) and span.end not in ("", None) and span.end == known.get(dimension)
+                for dimension, span in part.spans
+            )
+        )
 
 
 class Read(NamedTuple):

@@ -103,7 +103,7 @@ class Store(Flow[State]):
         """The elements of `refs` are an input here."""
         for ref in sorted(refs, key=lambda one: one.buffer):
             memory = state.memories.get(ref.buffer)
-            if memory is None or ref.buffer in self.found or _asked(node, state.facts):
+            if memory is None or ref.buffer in self.found or _asked(node, state.facts - memory.born):
                 continue
             if self._unwritten(ref, memory, state) and not self.is_measured(node):
                 self.found[ref.buffer] = node
@@ -124,7 +124,7 @@ class Store(Flow[State]):
             return False
         if not memory.parts:
             return True
-        if ref.part is not None:
+        if not self.buffers[ref.buffer].is_whole(ref.part):
             return False
         cut = state.cut.get(ref.buffer)
         return (cut is not None and cut.parts == memory.parts) or lacks(self.buffers[ref.buffer], memory)
@@ -167,7 +167,10 @@ class Store(Flow[State]):
         buffer = self.created[node]
         memory = Memory(len(self.entered), state.facts)
         state.cut = {one: cut for one, cut in state.cut.items() if one != number}
-        state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))
+        head = frozenset({buffer.head} if buffer.head is not None else ())
+        state.memories[number] = memory._replace(
+            full=0 in (buffer.size or ()) or _holds_nothing(state.facts), level=self.depth, parts=head, certain=head
+        )
         return frozenset({Ref(number)})
 
     def enlarge(self, node: cst.Call, refs: Refs, state: State) -> None:
