@@ -314,7 +314,9 @@ class Settling:
         left = sorted(places.keys() - files)
         facts = self.project.facts.library.facts
         keeping = (*facts.wrappers, *facts.fluent)
-        runs = GradedRuns(others, without.values(), left, sorted(self.records), self.tensors.no_grad, keeping)
+        texts, no_grad = sorted(self.records), self.tensors.no_grad
+        settled = (*facts.devices.settled, *facts.devices.read)
+        runs = GradedRuns(others, without.values(), left, texts, no_grad, keeping, settled)
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body
