@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+# So many views a name may stand for.
+_MANY = 16
 _WORD = lazy(r"[^\W\d]\w*")
 # The text of a condition has no white space around the words that join its parts.
 _JOINED = lazy(r"and|i[ns]|not|or")
@@ -41,13 +43,17 @@ class Store(Flow[State]):
         return other
 
     def join(self, left: State, right: State) -> State:
-        """A buffer that only one path knows is as that path says."""
+        """A buffer that only one path knows is as that path says; of a name that may stand for very many, nothing is
+        known."""
         joined = State()
         here, there = left.env, right.env
-        joined.env = here | there | {name: here[name] | refs for name, refs in _otherwise(there, here)}
+        both = {name: here[name] | refs for name, refs in _otherwise(there, here)}
+        joined.env = here | there | both
         ours, theirs = left.memories, right.memories
         met = {number: self._meeting(ours[number], two) for number, two in _otherwise(theirs, ours)}
         joined.memories = ours | theirs | met
+        for name in [name for name, refs in both.items() if len(refs) > _MANY]:
+            self.escape(joined.env.pop(name), joined)
         joined.facts = left.facts & right.facts
         joined.cut = left.cut if left.cut is right.cut else _either_cut(left.cut, right.cut)
         return joined

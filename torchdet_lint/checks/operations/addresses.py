@@ -30,7 +30,7 @@ def own_addresses(module: Module, node: cst.CSTNode) -> bool:
     if call is None or not call.args or function is None or function.params is None:
         return False
     loops = any(isinstance(ancestor, (cst.For, cst.While)) for ancestor in module.ancestors(node))
-    axes = {module.code(found) for found in _calls(function) if _PROGRAM in module.resolve(found.func)}
+    axes = module.shared(_Axes).of(function)
     parameters = {param.name.value for param in (*function.params.params, *function.params.kwonly_params)}
     terms = list(_terms(module, call.args[0].value))
     bases = [term for term in terms if isinstance(term, cst.Name) and term.value in parameters]
@@ -42,6 +42,21 @@ def own_addresses(module: Module, node: cst.CSTNode) -> bool:
     ranges = [size for term in rest if (size := _range(module, term)) is not None]
     blocks = [size for term in rest if (size := _block(module, term)) is not None]
     return len(rest) == 2 and len(ranges) == len(blocks) == 1 and ranges == blocks
+
+
+class _Axes:
+    """The axes on which the programs of the kernels in one file stand."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._known: dict[int, frozenset[str]] = {}
+
+    def of(self, function: cst.FunctionDef) -> frozenset[str]:
+        """The calls in `function` that ask for the number of the program, as they are written."""
+        if id(function) not in self._known:
+            asking = (one for one in _calls(function) if _PROGRAM in self.module.resolve(one.func))
+            self._known[id(function)] = frozenset(map(self.module.code, asking))
+        return self._known[id(function)]
 
 
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:

@@ -42,6 +42,7 @@ class Launches:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._known: dict[str, list[tuple[Module, Call]] | None] = {}
+        self._given: dict[tuple[str, str, int], list[Any] | None] = {}
 
     def rule_out(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a branch of a function that no launch compiles."""
@@ -79,8 +80,14 @@ class Launches:
         return self.given(function, node.value, _DEEP) if isinstance(node, cst.Name) else None
 
     def given(self, function: cst.FunctionDef, name: str, depth: int) -> list[Any] | None:
-        """The constants that all calls of `function`, of which there is one, give its parameter `name`; None where one
-        is not known."""
+        """The constants that all calls of `function`, of which there is one, give its parameter `name`, each once; None
+        where one is not known."""
+        key = function.name.value, name, depth
+        if key not in self._given:
+            self._given[key] = self._all_given(function, name, depth)
+        return self._given[key]
+
+    def _all_given(self, function: cst.FunctionDef, name: str, depth: int) -> list[Any] | None:
         home = self.module.inner_scope(function)
         params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
         param = next((one for one in params if one.name.value == name), None)
@@ -93,7 +100,7 @@ class Launches:
             values = left if value is None and not call.opaque else _passed(there, value, depth)
             if values is None:
                 return None
-            found += values
+            found += [value for value in values if value not in found]
         return found or None
 
     def _left(self, function: cst.FunctionDef, param: cst.Param) -> list[Any] | None:

@@ -49,8 +49,7 @@ class HandedOut:
         self._seen.clear()
         self.kept.clear()
         tree = self._tree(path)
-        function = tree.functions.get(maker)
-        made = tree.calls_under(function, class_) if function is not None else []
+        made = tree.calls_in(maker).get(class_, ())
         return bool(made) and all(self._applied(tree, node, _DEPTH) for node in made)
 
     @cached_property
@@ -138,6 +137,7 @@ class _Tree:
         self.path = path
         self.parents: dict[ast.AST, ast.AST] = {}
         self.calls: dict[int, list[ast.Call]] = {}
+        self._calls_in: dict[str, dict[str, list[ast.Call]]] = {}
         # By attribute, where it is read.
         self.attributes: dict[str, list[ast.Attribute]] = {}
         self.functions = {name: node for name, node in functions_in(statements) if isinstance(node, FUNCTIONS)}
@@ -149,9 +149,15 @@ class _Tree:
                     self.attributes.setdefault(node.attr, []).append(node)
                 self.parents.update(dict.fromkeys(children(node), node))
 
-    def calls_under(self, function: ast.AST, word: str) -> list[ast.Call]:
-        """The calls of what is called `word` in a function."""
-        return [node for node in walk(function) if isinstance(node, ast.Call) and last_word(node.func) == word]
+    def calls_in(self, name: str) -> dict[str, list[ast.Call]]:
+        """The calls in a function, by the word that is called."""
+        if name not in self._calls_in:
+            found = self._calls_in[name] = {}
+            function = self.functions.get(name)
+            for node in walk(function) if function is not None else ():
+                if isinstance(node, ast.Call):
+                    found.setdefault(last_word(node.func), []).append(node)
+        return self._calls_in[name]
 
     def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions around `node`, from the inside."""
