@@ -79,6 +79,74 @@ def test_what_its_own_file_may_run_is_none(project, old, new):
     assert (spare.code, spare.severity) == ("TDL104", "error")
 
 
+NETS = '''\
+import numpy as np
+
+
+class Kept:
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+
+class Tried:
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+
+class Part:
+    def __init__(self):
+        self.rng = np.random.default_rng()
+
+
+class Whole:
+    """Holds a Part."""
+
+    def __init__(self):
+        self.part = Part()
+        self.rng = np.random.default_rng()
+
+
+if __name__ == "__main__":
+    print("Tried", Kept().rng, Tried().rng, Whole().rng)
+'''
+TRAIN = "from nets import Kept\n\nif __name__ == '__main__':\n    Kept().rng.random()\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tried"),
+    [
+        ("", "", {11, 16, 24}),
+        ("import numpy as np\n", "import numpy as np\n# Tried, Part\n", {12, 17, 25}),
+        ("\n\nclass Tried", "        Tried()\n\n\nclass Tried", {17, 25}),
+        ("\n\nif __name__", "\n\nNETS = {'tried': Tried}\n\nif __name__", {16, 24}),
+        ("\n\nif __name__", "\n\nNETS = ['Tried']\n\nif __name__", {16, 24}),
+        ("\n\nif __name__", "\n\ndef make():\n    return Whole()\n\n\nif __name__", {11}),
+    ],
+)
+def test_what_only_a_self_test_of_its_file_makes_is_a_note(project, old, new, tried):
+    folder = project(nets_DOT_py=NETS.replace(old, new, 1), train_DOT_py=TRAIN)
+    (folder / ".git").mkdir()
+    found = run.run([str(folder)], Settings(root=str(folder), min_severity="note", jobs=1)).findings
+    own = [one for one in found if one.code == "TDL104" and one.filename.endswith("nets.py")]
+    assert len(own) == 4
+    assert {one.location.row for one in own if one.severity == "note"} == tried
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"other_DOT_py": "from nets import Tried\n\nprint(Tried())\n"},
+        {"setup_DOT_py": "from setuptools import setup\n\nsetup(name='x')\n"},
+    ],
+)
+def test_what_another_file_may_make_is_no_part_of_a_self_test(project, files):
+    folder = project(nets_DOT_py=NETS, train_DOT_py=TRAIN, **files)
+    (folder / ".git").mkdir()
+    found = run.run([str(folder)], Settings(root=str(folder), min_severity="note", jobs=1)).findings
+    (one,) = (one for one in found if one.location.row == 11 and one.filename.endswith("nets.py"))
+    assert one.severity == "error"
+
+
 def test_a_module_of_a_project_that_nobody_installs(project):
     """Of a package all may be imported, from wherever."""
     module = MAIN.partition("if __name__")[0]

@@ -72,6 +72,9 @@ class Flow(Generic[S]):
         """Whether the loop around has done all of its rounds that count where `test` holds."""
         return False
 
+    def broken(self, node: cst.For | cst.While, entry: S, state: S) -> None:
+        """`state` leaves the loop `node`, which it came to as `entry`, by a `break`."""
+
     def iterate(self, node: cst.For, state: S) -> None:
         """The head of `for target in iter`."""
         raise NotImplementedError
@@ -179,10 +182,11 @@ class Flow(Generic[S]):
             self.depth += 1
             self._round(node, head, self.join(entry, self.copy(again)), -1)
             self.depth -= 1
-        after = self._every(again, loop.breaks)
+        for left in loop.breaks:
+            self.broken(node, entry, left)
         if isinstance(node.orelse, cst.Else):
-            after = self._body(node.orelse.body, after)
-        return after
+            again = self._body(node.orelse.body, again)
+        return self._every(again, loop.breaks)
 
     def _round(
         self, node: cst.For | cst.While, head: Callable[[S], None], state: S, entered: int

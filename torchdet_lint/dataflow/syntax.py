@@ -99,6 +99,22 @@ def bound_in(body: cst.CSTNode) -> set[str]:
     return found
 
 
+def names_bound(body: cst.CSTNode) -> set[str]:
+    """The names and attributes that the statements of `body` give values, by their last words."""
+    found: set[str] = set()
+    for node in nodes(body):
+        targets: list[cst.BaseExpression] = []
+        if isinstance(node, cst.Assign):
+            targets = [target.target for target in node.targets]
+        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
+            targets = [node.target]
+        for target in targets:
+            parts = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
+            found.update(last_word(part.value) for part in parts)
+            found.add(last_word(target))
+    return found - {""}
+
+
 def names_read(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
     """The names that are read under `root`, in the order of the source."""
     found: dict[str, list[cst.Name]] = {}

@@ -190,7 +190,7 @@ class Settling:
         entries = list(entries)
         tried = [entry for entry in entries if entry.file in named and self.points.tries_out(entry)]
         aside = {entry.file: rows for entry in tried if (rows := self._aside(entry))}
-        for path, rows in self._uncalled(entry.file for entry in entries).items():
+        for path, rows in self._uncalled((entry.file for entry in entries), aside).items():
             aside[path] = (*aside.get(path, ()), *rows)
         if not wanted and not aside:
             return {}
@@ -262,16 +262,17 @@ class Settling:
             for library in (CHANNELS if asking else ())
         }
 
-    def _uncalled(self, programs: Iterable[str]) -> dict[str, tuple[int, ...]]:
-        """First and last rows of the functions and classes that nothing names: in a program with a main guard and in a
-        notebook, which no file imports, and in all that programs run of a project that nobody can install."""
+    def _uncalled(self, programs: Iterable[str], aside: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+        """First and last rows of the functions and classes that nothing names but the rows that stand `aside`: in a
+        program with a main guard and in a notebook, which no file imports, and in all that programs run of a project
+        that nobody can install."""
         if self.points.imports_by_name:
             return {}
         programs = {*programs}
         files = self.points.started(programs) if self.points.is_package else self.points.reached(programs)
         named = self.whole.named
         asked = {path: {rows.first for rows in named[path].rows} for path in named if path in files}
-        return uncalled(asked, self.points.users, self.project.files)
+        return uncalled(asked, self.points.users, self.project.files, aside)
 
     def _aside(self, entry: Entry) -> tuple[int, ...]:
         """First and last rows of the main guard of a file that is only tried out, and of the functions that it calls
@@ -313,7 +314,9 @@ class Settling:
         left = sorted(places.keys() - files)
         facts = self.project.facts.library.facts
         keeping = (*facts.wrappers, *facts.fluent)
-        runs = GradedRuns(others, without.values(), left, sorted(self.records), self.tensors.no_grad, keeping)
+        texts, no_grad = sorted(self.records), self.tensors.no_grad
+        settled = (*facts.devices.settled, *facts.devices.read)
+        runs = GradedRuns(others, without.values(), left, texts, no_grad, keeping, settled)
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body

@@ -25,6 +25,11 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     classes: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()
     counts: frozenset[str] = frozenset()
+    counting: frozenset[str] = frozenset()
+    counting_methods: frozenset[str] = frozenset()
+    largest: frozenset[str] = frozenset()
+    ranges: frozenset[str] = frozenset()
+    progress: frozenset[str] = frozenset()
     masks: frozenset[str] = frozenset()
     zeroed: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -41,12 +46,18 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
             rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:(?:{size})\s*\)|size[ \t]*\(|shape\b|len[ \t]*\())"
         )
         classes = "|".join(self.classes)
-        return re.compile(
-            rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={extents})|(?:{classes})Tensor(?={extents}|\(\s*\w+\)))"
-        )
+        legacy = rf"Tensor(?=[ \t]*{extents})|(?:{classes})Tensor(?=[ \t]*(?:{extents}|\(\s*\w+\s*\)))"
+        return re.compile(rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:{legacy})")
 
     @functools.cached_property
     def is_extent(self) -> re.Pattern[str]:
         """The text of an expression that is evidently an extent: fullmatch."""
         size = "|".join(self.extents)
         return re.compile(rf"(?:[\w.]+\.)?(?:{size})|len[ \t]*\(.*\)|[\w.]+\.(?:size[ \t]*\(.*\)|shape(?:\[.*\])?)")
+
+    @functools.cached_property
+    def names_count(self) -> re.Pattern[str]:
+        """The name of a variable that may be an integer by the row that binds or annotates it: findall."""
+        words = "|".join(sorted({name.rpartition(".")[2] for name in (*self.counting, *self.counting_methods)}))
+        made = rf"=(?!=)[^=\n]{{0,80}}?(?:\b(?:{words})[ \t]*\(|\.shape\b)"
+        return re.compile(rf"\b([^\W\d]\w*)[ \t]*(?::[ \t]*int\b|{made})")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.checks.memory.counts import is_count, tensor_of_count
 from torchdet_lint.checks.memory.domain import Buffer
+from torchdet_lint.checks.memory.resizing import beginning, kept
 from torchdet_lint.checks.memory.subscripts import extent
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.regex import lazy
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _SPREADING = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
+_LEGACY = lazy(r"Tensor[ \t]*\(")
 _EXTENT = lazy(r"\.size[ \t]*\(|\.shape\b|^len[ \t]*\(")
 
 
@@ -33,30 +36,38 @@ def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:
 
 
 def _creations(module: Module, rule: Rule) -> Iterator[Call]:
-    if "Tensor(" in module.text:
+    if _LEGACY.search(module.text):
         idle = module.mentions.allocations.idle
-        pattern = module.library.facts.memory.makes_tensor_of_size
-        module.load_where(
-            lambda text: (
-                "Tensor(" in text and not all(idle(match[0], text, match.start()) for match in pattern.finditer(text))
-            )
-        )
+        patterns = (module.library.facts.memory.makes_tensor_of_size, tensor_of_count(module))
+
+        def may_read(text: str) -> bool:
+            made = (match for one in patterns if one is not None for match in one.finditer(text))
+            return _LEGACY.search(text) is not None and not all(idle(one[0], text, one.start()) for one in made)
+
+        module.load_where(may_read)
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*rule.words["methods"])
     if "resize_" in module.text:
-        yield from (call for call in module.method_calls("resize_") if _grows(module, call))
+        yield from module.method_calls("resize_")
 
 
-def _grows(module: Module, call: Call) -> bool:
-    """Whether `x.resize_(…)` evidently gives `x` more elements than it was made with."""
-    if not isinstance(call.receiver, cst.Name):
-        return False
+def _enlarged(module: Module, call: Call) -> Buffer | None:
+    """What `x.resize_(…)` gives where it evidently makes `x` larger; None for any other call of that name."""
+    args = [arg.value for arg in call.node.args if arg.keyword is None and not arg.star]
+    if not isinstance(call.receiver, cst.Name) or not args or len(args) != len(call.node.args):
+        return None
+    elements = module.elements(args[0], call.scope, call.order) if len(args) == 1 else None
+    nodes = elements or args
+    sizes = [module.value(node) for node in nodes]
     made = module.followed(call.receiver, call.scope, call.order)
     before = module.call_at(made.node) if made is not None else None
-    if before is None or module.library.facts.memory.filled.isdisjoint(before.names):
-        return False
-    old, new = _elements(_sizes(module, before)), _elements(_sizes(module, call))
-    return old is not None and new is not None and 0 < old < new
+    if before is not None and not module.library.facts.memory.filled.isdisjoint(before.names):
+        old, new = _elements(_sizes(module, before)), _elements(sizes)
+        if old is not None and new is not None and 0 < old < new:
+            head = beginning(old) if len(sizes) == 1 else None
+            return _of_sizes(module, call, "resize_", sizes)._replace(head=head)
+    head = kept(module, call, nodes)
+    return _of_sizes(module, call, "resize_", sizes)._replace(head=head) if head is not None else None
 
 
 def _elements(sizes: list[Value] | None) -> int | None:
@@ -74,6 +85,8 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     if _becomes_nan(module, call):
         return None
     word = call.attribute or call.names[-1].rpartition(".")[2]
+    if word == "resize_":
+        return _enlarged(module, call)
     device = call.argument("device")
     if device is not None and device.constant == "meta":
         return None
@@ -155,7 +168,8 @@ def _sizes(module: Module, call: Call) -> list[Value] | None:
         if elements is not None:
             return [module.value(element) for element in elements]
         value = module.value(positional[0])
-        if not value.known and not isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name)):
+        single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
+        if not single and not is_count(module, positional[0]):
             return None
     return [module.value(node) for node in positional]
 
@@ -171,13 +185,14 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
         return False
     if isinstance(sizes[0].constant, int):
         return isinstance(only, (cst.Integer, cst.Name))
+    asked = isinstance(only, cst.Name) and _is_data(module, call, only.value)
+    if is_count(module, only):
+        return not asked
     made = module.followed(only, call.scope, call.order) if isinstance(only, cst.Name) else None
     counts = module.library.facts.memory.counts
     if made is not None and isinstance(made.node, cst.Call) and last_word(made.node.func) not in counts:
         return False
-    if module.library.facts.memory.is_extent.fullmatch(bare(only)) is None:
-        return False
-    return not (isinstance(only, cst.Name) and _is_data(module, call, only.value))
+    return module.library.facts.memory.is_extent.fullmatch(bare(only)) is not None and not asked
 
 
 def _is_data(module: Module, call: Call, name: str) -> bool:

@@ -27,15 +27,30 @@ EVERYTHING = Span()
 SOMETHING = Span(exact=False)
 
 
+class Counter(NamedTuple):
+    """A dimension of a buffer, the number of loops around that with the counter of it, and how far that counts, as
+    `extent` has it."""
+
+    dimension: int
+    loops: int
+    extent: int | str
+
+
 class Part(NamedTuple):
     """Part of a buffer: spans by dimension (negative: counted from the last), the others whole; None: anything.
 
-    `masked`: the comparison that holds for the elements, as text.
+    `counters`: the dimensions that the counters of loops go through. `masked`: the comparison that holds for the
+    elements, as text.
     """
 
     spans: tuple[tuple[int, Span], ...] | None = None
-    loose: bool = False
+    counters: tuple[Counter, ...] = ()
     masked: str = ""
+
+    def is_counted(self, loops: int, extents: Sequence[int | str]) -> bool:
+        """Whether the counter of the loop with `loops` around its body goes through a dimension, as long as it is."""
+        known = dict(enumerate(extents))
+        return any(one.loops == loops and one.extent == known.get(one.dimension) for one in self.counters)
 
 
 class Ref(NamedTuple):
@@ -67,14 +82,23 @@ class Memory(NamedTuple):
     certain: frozenset[Part] = frozenset()
 
 
-class State:
-    """Names with the memory they refer to, the buffers, and the conditions that hold."""
+class CutShort(NamedTuple):
+    """The parts of a buffer that a loop may not have come to the end of, and the names that the loop binds."""
 
-    __slots__ = ("env", "facts", "memories")
+    parts: frozenset[Part]
+    names: frozenset[str]
+
+
+class State:
+    """Names with the memory they refer to, the buffers, what of these a `break` cut short, and the conditions that
+    hold."""
+
+    __slots__ = ("cut", "env", "facts", "memories")
 
     def __init__(self) -> None:
         self.env: dict[str, Refs] = {}
         self.memories: dict[int, Memory] = {}
+        self.cut: dict[int, CutShort] = {}
         self.facts: frozenset[tuple[str, bool]] = frozenset()
 
     def name(self, name: str, refs: Refs) -> None:
@@ -86,13 +110,27 @@ class State:
 
 
 class Buffer(NamedTuple):
-    """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them."""
+    """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them. `head`
+    is what was there before the memory was made larger."""
 
     node: cst.Call
     word: str
     size: tuple[int | str, ...] | None
     array: bool = False
     extents: tuple[int | str, ...] | None = None
+    head: Part | None = None
+
+    def is_whole(self, part: Part | None) -> bool:
+        """Whether `part` of it, as it is read, is evidently all: from the start to the end of each dimension."""
+        known = dict(enumerate(self.extents or ()))
+        return part is None or (
+            part.spans is not None
+            and not part.masked
+            and all(
+                (span.low, span.step) == (0, 1) and span.end not in ("", None) and span.end == known.get(dimension)
+                for dimension, span in part.spans
+            )
+        )
 
 
 class Read(NamedTuple):
@@ -110,7 +148,7 @@ def some_part(refs: Refs) -> Refs:
 def lacks(buffer: Buffer, memory: Memory) -> bool:
     """Whether the partial writes of all paths together evidently leave a part out."""
     parts = memory.parts
-    if len(parts) == 1 and memory.parts != memory.certain and all(part.loose for part in parts):
+    if len(parts) == 1 and memory.parts != memory.certain and all(part.counters for part in parts):
         return True
     if len(parts) == 1 and all(part.masked for part in parts):
         return True

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.calls import Calls
-from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Refs, State, some_part
+from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, CutShort, Refs, State, some_part
+from torchdet_lint.checks.memory.store import settle
 from torchdet_lint.checks.memory.subscripts import Subscripts, beyond
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.dataflow.syntax import condition, names_read
+from torchdet_lint.dataflow.syntax import condition, names_bound, names_read
 from torchdet_lint.module.tree import LEAVES, children
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ class Reads(Calls):
 
     def at_end(self, test: cst.BaseExpression, state: State) -> bool:
         """A counter that has come to the size of a buffer has been at every element of it."""
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            return self.at_end(test.left, state) or self.at_end(test.right, state)
         reached = self.subscripts.reached(test)
         if reached is None:
             return False
@@ -129,11 +132,27 @@ class Reads(Calls):
                 return True
         return False
 
+    def broken(self, node: cst.For | cst.While, entry: State, state: State) -> None:
+        """What the counter of the loop was to go through is cut short."""
+        loops = len(self.entered) + 1
+        found: dict[int, CutShort] = {}
+        names: frozenset[str] | None = None
+        for number, memory in state.memories.items():
+            known = entry.memories.get(number)
+            if memory is known or known is None or memory.full or memory.escaped:
+                continue
+            extents = self.subscripts.extents(self.buffers[number])
+            parts = {part for part in memory.parts - known.parts if part.is_counted(loops, extents)}
+            if parts:
+                names = names if names is not None else frozenset(names_bound(node))
+                found[number] = CutShort(frozenset(parts), names)
+        state.cut = {**state.cut, **found} if found else state.cut
+
     def iterate(self, node: cst.For, state: State) -> None:
         """Rows of a tensor are views of it; a counter over a range spans it."""
         refs = some_part(self.refs_of(node.iter, state))
         self.bind(node.target, refs, state)
-        self.subscripts.count(node)
+        self.subscripts.count(node, len(self.entered))
 
     # ------------------------------------------------------------------ expressions
 
@@ -207,12 +226,14 @@ class Reads(Calls):
         self.depth += 1
         taken, other = self.copy(state), self.copy(state)
         refs = self.value(node.body, self.branch(text, truth, taken))
-        refs |= self.value(node.orelse, self.branch(text, not truth, other))
+        others = self.value(node.orelse, self.branch(text, not truth, other))
         self.depth -= 1
         joined = self.merge(text, taken, other) if truth else self.merge(text, other, taken)
         assert joined is not None
-        state.env, state.memories = joined.env, joined.memories
-        return refs
+        state.env, state.memories, state.cut = joined.env, joined.memories, joined.cut
+        if refs != others:
+            settle(state, text)
+        return refs | others
 
     def comprehension(self, node: cst.BaseComp, state: State) -> None:
         """Runs at once, with its own names."""

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import Buffer, Memory, Ref, Refs, State, lacks, some_part
+from torchdet_lint.checks.memory.domain import Buffer, CutShort, Memory, Ref, Refs, State, lacks, some_part
 from torchdet_lint.dataflow.interpreter import Flow
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
+# So many views a name may stand for.
+_MANY = 16
+_WORD = lazy(r"[^\W\d]\w*")
+# The text of a condition has no white space around the words that join its parts.
+_JOINED = lazy(r"and|i[ns]|not|or")
 
 
 class Store(Flow[State]):
@@ -33,17 +39,23 @@ class Store(Flow[State]):
         """An independent copy."""
         other = State()
         other.env, other.memories, other.facts = dict(state.env), dict(state.memories), state.facts
+        other.cut = state.cut
         return other
 
     def join(self, left: State, right: State) -> State:
-        """A buffer that only one path knows is as that path says."""
+        """A buffer that only one path knows is as that path says; of a name that may stand for very many, nothing is
+        known."""
         joined = State()
         here, there = left.env, right.env
-        joined.env = here | there | {name: here[name] | refs for name, refs in _otherwise(there, here)}
+        both = {name: here[name] | refs for name, refs in _otherwise(there, here)}
+        joined.env = here | there | both
         ours, theirs = left.memories, right.memories
         met = {number: self._meeting(ours[number], two) for number, two in _otherwise(theirs, ours)}
         joined.memories = ours | theirs | met
+        for name in [name for name, refs in both.items() if len(refs) > _MANY]:
+            self.escape(joined.env.pop(name), joined)
         joined.facts = left.facts & right.facts
+        joined.cut = left.cut if left.cut is right.cut else _either_cut(left.cut, right.cut)
         return joined
 
     def _meeting(self, one: Memory, two: Memory) -> Memory:
@@ -77,6 +89,8 @@ class Store(Flow[State]):
     def merge(self, text: str, positive: State | None, negative: State | None) -> State | None:
         """Where one side wrote a buffer, or gave its names another value, remember under which condition."""
         joined = self.meet(positive, negative)
+        if joined is not None and (positive is None or negative is None or positive.env != negative.env):
+            settle(joined, text)
         if positive is None or negative is None or joined is None:
             return joined
         for number, one in _otherwise(positive.memories, negative.memories):
@@ -95,9 +109,9 @@ class Store(Flow[State]):
         """The elements of `refs` are an input here."""
         for ref in sorted(refs, key=lambda one: one.buffer):
             memory = state.memories.get(ref.buffer)
-            if memory is None or ref.buffer in self.found or _asked(node, state.facts):
+            if memory is None or ref.buffer in self.found or _asked(node, state.facts - memory.born):
                 continue
-            if self._unwritten(ref, memory) and not self.is_measured(node):
+            if self._unwritten(ref, memory, state) and not self.is_measured(node):
                 self.found[ref.buffer] = node
                 state.memories[ref.buffer] = memory._replace(full=True)
 
@@ -105,7 +119,7 @@ class Store(Flow[State]):
         """Whether nobody asks for more than the shape of what is made with `node`."""
         raise NotImplementedError
 
-    def _unwritten(self, ref: Ref, memory: Memory) -> bool:
+    def _unwritten(self, ref: Ref, memory: Memory, state: State) -> bool:
         if memory.full or memory.escaped:
             return False
         if any(0 <= entered < self.depth for entered in self.entered[memory.loops :]):
@@ -116,7 +130,10 @@ class Store(Flow[State]):
             return False
         if not memory.parts:
             return True
-        return ref.part is None and lacks(self.buffers[ref.buffer], memory)
+        if not self.buffers[ref.buffer].is_whole(ref.part):
+            return False
+        cut = state.cut.get(ref.buffer)
+        return (cut is not None and cut.parts == memory.parts) or lacks(self.buffers[ref.buffer], memory)
 
     def write(self, refs: Iterable[Ref], state: State) -> None:
         """Every element of `refs` is written."""
@@ -130,6 +147,9 @@ class Store(Flow[State]):
                 state.memories[ref.buffer] = memory._replace(full=True, escaped=memory.escaped or maybe)
             else:
                 part = frozenset({ref.part})
+                if ref.buffer in state.cut:
+                    cut = state.cut[ref.buffer]
+                    state.cut = {**state.cut, ref.buffer: cut._replace(parts=cut.parts - part)}
                 level = self.depth if not memory.parts else max(memory.level, self.depth)
                 state.memories[ref.buffer] = memory._replace(
                     parts=memory.parts | part, certain=memory.certain | part, level=level
@@ -152,7 +172,11 @@ class Store(Flow[State]):
                 state.name(name, frozenset(ref for ref in refs if ref.buffer != number))
         buffer = self.created[node]
         memory = Memory(len(self.entered), state.facts)
-        state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))
+        state.cut = {one: cut for one, cut in state.cut.items() if one != number}
+        head = frozenset({buffer.head} if buffer.head is not None else ())
+        state.memories[number] = memory._replace(
+            full=0 in (buffer.size or ()) or _holds_nothing(state.facts), level=self.depth, parts=head, certain=head
+        )
         return frozenset({Ref(number)})
 
     def enlarge(self, node: cst.Call, refs: Refs, state: State) -> None:
@@ -163,6 +187,29 @@ class Store(Flow[State]):
                 state.memories[ref.buffer] = Memory(len(self.entered), state.facts)
             else:
                 self.write(some_part(frozenset({ref})), state)
+
+
+def settle(state: State, text: str) -> None:
+    """Forget what a `break` cut short where the condition `text` asks for what the loop binds, and decides on more than
+    what is said: whoever asks may know how far the loop came."""
+    if state.cut:
+        state.cut = {number: cut for number, cut in state.cut.items() if not _asks_for(text, cut.names)}
+
+
+def _asks_for(text: str, names: Collection[str]) -> bool:
+    words = set(_WORD.findall(text))
+    joined = [word for word in words if _JOINED.search(word)]
+    return not words.isdisjoint(names) or any(name in word for word in joined for name in names)
+
+
+def _either_cut(one: dict[int, CutShort], other: dict[int, CutShort]) -> dict[int, CutShort]:
+    """What one of two paths, or both, cut short."""
+    both = {
+        number: CutShort(one[number].parts | cut.parts, one[number].names | cut.names)
+        for number, cut in other.items()
+        if number in one
+    }
+    return one | other | both
 
 
 def _otherwise(one: dict[_Key, _Value], other: dict[_Key, _Value]) -> list[tuple[_Key, _Value]]:

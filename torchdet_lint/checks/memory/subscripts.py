@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Buffer, Part, Refs, Span
+from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Buffer, Counter, Part, Refs, Span
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.regex import lazy
 
@@ -27,15 +27,27 @@ class Subscripts:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.spans: dict[str, Span] = {}
+        # How many loops are around the body of the loop of a counter, and how far it counts from zero.
+        self.counted: dict[str, tuple[int, int | str]] = {}
 
-    def count(self, node: cst.For) -> None:
-        """The head of a loop: a counter over a range spans it."""
+    def count(self, node: cst.For, loops: int) -> None:
+        """The head of a loop, the one of `loops` that is innermost: a counter over a range spans it."""
         target: cst.BaseExpression = node.target
-        span = self._range(node.iter)
+        span = self._range(self._bar(node.iter))
         if isinstance(target, cst.Tuple) and self._calls(node.iter, "builtins.enumerate"):
             target = target.elements[0].value
         if span is not None and isinstance(target, cst.Name):
-            self.spans[target.value] = span
+            self.spans[target.value] = span._replace(end="")
+            self.counted[target.value] = loops, span.end if (span.low, span.step) == (0, 1) else ""
+
+    def _bar(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """The call that makes the progress bar, or the range, that the name `node` stands for; else `node`."""
+        if not isinstance(node, cst.Name):
+            return node
+        made = self.module.followed(node, self.module.scope_of(node), self.module.order_of(node))
+        called = self.module.resolve(made.node.func) if made is not None and isinstance(made.node, cst.Call) else ()
+        memory = self.module.library.facts.memory
+        return node if made is None or (memory.ranges | memory.progress).isdisjoint(called) else made.node
 
     def reached(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, int] | None:
         """The bound that a counter has come to where `test` holds, and what the counter is beyond it then."""
@@ -44,29 +56,55 @@ class Subscripts:
         right, operator = test.comparisons[0].comparator, type(test.comparisons[0].operator)
         for one, other, kinds in ((test.left, right, _COMES_TO), (right, test.left, _IS_COME_TO)):
             counter, more = _shifted(one, cst.Add)
-            bound, less = _shifted(other, cst.Subtract)
+            last = self.module.followed(other, self.module.scope_of(other), self.module.order_of(other))
+            bound, less = _shifted(last.node if last is not None else other, cst.Subtract)
+            if operator not in kinds:
+                continue
             span = self.spans.get(counter.value) if isinstance(counter, cst.Name) else None
-            if span is not None and span.low == 0 and span.step == 1 and operator in kinds:
+            if span is not None and span.low == 0 and span.step == 1:
                 return bound, kinds[operator] - more - less
+            if span is None and self._tallies(counter):
+                return bound, kinds[operator] - less
         return None
+
+    def _tallies(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` says how often something was done: a name that counts from zero, or the length of a list."""
+        if isinstance(node, cst.Call):
+            return len(node.args) == 1 and self._calls(node, "builtins.len")
+        home = self.module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
+        bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
+        counts = [one for one in bindings if one.kind == "augment"]
+        starts = [one.value for one in bindings if one.kind == "assign" and one.value is not None and not one.path]
+        return 0 < len(counts) == len(bindings) - len(starts) and all(bare(one) == "0" for one in starts)
+
+    def extents(self, buffer: Buffer) -> tuple[int | str, ...]:
+        """How far the dimensions of `buffer` go; an attribute that alone sizes it counts for what is compared with it,
+        though it may be a tuple."""
+        args = buffer.node.args
+        if buffer.extents is None and len(args) == 1 and isinstance(args[0].value, cst.Attribute) and not args[0].star:
+            return (extent(self.module, args[0].value),)
+        return buffer.extents or ()
 
     def _range(self, node: cst.BaseExpression) -> Span | None:
         if not isinstance(node, cst.Call):
             return None
+        memory = self.module.library.facts.memory
         names = self.module.resolve(node.func)
         args = [arg.value for arg in node.args]
         if not args or any(arg.star for arg in node.args):
             return None
         if "builtins.enumerate" in names:
-            return Span(self._bound(args[1]) if len(args) > 1 else 0, "")
-        if "builtins.range" not in names:
-            return self._range(args[0]) if len(args) == 1 or names == ("tqdm.tqdm",) else None
+            length = _length(args[0])
+            return Span(self._bound(args[1]) if len(args) > 1 else 0, length and f"len({bare(args[0])})", end=length)
+        if memory.ranges.isdisjoint(names):
+            return self._range(args[0]) if len(args) == 1 or not memory.progress.isdisjoint(names) else None
+        args = [arg.value for arg in node.args if arg.keyword is None]
         if len(args) == 1:
-            return Span(0, self._bound(args[0]))
+            return Span(0, self._bound(args[0]), end=extent(self.module, args[0]))
         step = self._bound(args[2]) if len(args) == 3 else 1
         if not isinstance(step, int) or step < 1:
             return SOMETHING
-        return Span(self._bound(args[0]), self._bound(args[1]), step)
+        return Span(self._bound(args[0]), self._bound(args[1]), step, end=extent(self.module, args[1]))
 
     def _calls(self, node: cst.BaseExpression, name: str) -> bool:
         return isinstance(node, cst.Call) and name in self.module.resolve(node.func)
@@ -87,7 +125,7 @@ class Subscripts:
     def _part(self, node: cst.Subscript) -> Part | None:
         """None: all of it."""
         spans: list[tuple[int, Span]] = []
-        loose = False
+        counters: list[Counter] = []
         elements = list(node.slice)
         some = len(elements) == 1 and (self._compares(elements[0].slice) or self._picks_the_same(node))
         if some and not self._runs_again(node):
@@ -101,10 +139,11 @@ class Subscripts:
             if isinstance(index, cst.Index) and isinstance(index.value, cst.Name):
                 if index.value.value == "None":
                     return Part()
-                loose = loose or index.value.value in self.spans
+                if index.value.value in self.spans:
+                    counters.append(Counter(position, *self.counted[index.value.value]))
             if span != EVERYTHING:
                 spans.append((position, span))
-        return Part(tuple(spans), loose) if spans else None
+        return Part(tuple(spans), tuple(counters)) if spans else None
 
     def _compares(self, index: cst.BaseSlice) -> bool:
         """Whether `index` is a mask that is made in sight, `x > 0` or `~x.isnan()`, or its name."""
@@ -168,6 +207,11 @@ class Subscripts:
         return Span(bound, bound + 1 if bound != -1 else "", end=1 if bound == 0 else "")
 
 
+def _length(node: cst.BaseExpression) -> str:
+    """The length of a sequence as `extent` has it; empty for what is not a name or an attribute."""
+    return f"{bare(node)}.size(0)" if isinstance(node, (cst.Name, cst.Attribute)) else ""
+
+
 def _shifted(node: cst.BaseExpression, operator: type) -> tuple[cst.BaseExpression, int]:
     """`n` and 1 of `n + 1`."""
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator):
@@ -199,7 +243,11 @@ def beyond(module: Module, buffer: Buffer, bound: cst.BaseExpression) -> int | N
     found = extent(module, bound)
     if isinstance(found, int) and sizes and isinstance(sizes[0], int):
         return found - sizes[0]
-    return 0 if bare(bound) in sizes or found in extents else None
+    if bare(bound) in sizes or found in extents:
+        return 0
+    # One step more than a number of steps: `n + 1` elements for the bound `n`.
+    rest = next((str(one).partition("+")[2] for one in (*sizes, *extents) if str(one).startswith(f"{found}+")), "")
+    return -int(rest) if rest.isdecimal() else None
 
 
 _SHAPE = lazy(r"\.shape\[(\d+)\]")

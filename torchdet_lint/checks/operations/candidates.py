@@ -12,6 +12,7 @@ from torchdet_lint.checks.operations.called_elsewhere import untracked_elsewhere
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.handed_over import applied_untracked
 from torchdet_lint.checks.operations.idle import is_idle
+from torchdet_lint.checks.operations.named_layers import NamedLayers
 from torchdet_lint.checks.operations.rewrites import Rewriting
 from torchdet_lint.checks.operations.unmoved import only_applied, stays_on_cpu
 from torchdet_lint.checks.trace import origins
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.finding import Change
     from torchdet_lint.module.facts import Class
-    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.module import Call, Module, Value
     from torchdet_lint.module.names import Scope
     from torchdet_lint.prefilter.library import Operation
 
@@ -44,15 +45,9 @@ _TRAINS = lazy(r"\.backward[ \t]*\(")
 _STEPS = lazy(r"\.step[ \t]*\(")
 _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*[ \t]*\(", re.MULTILINE)
-_OFFERS = lazy(r"\bchoices\s*=\s*\[[^\]]*|\bdefault\s*=\s*[\"']\w+[\"']")
-_TEXTS = lazy(r"[\"'](\w+)[\"']")
 _ASSIGNED = lazy(r"\s*(?::[^=\n]*)?=(?!=)")
 _AMONG = lazy(r"\s*[,)\]][^=\n(]*=(?!=)")
 _CALL = lazy(r"[ \t]*[\w.]+[ \t]*\(")
-_PICKS = lazy(r"getattr[ \t]*\(\s*(?:torch\.)?nn\s*,")
-# Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
-_RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
-_TOLD = {frozenset(("bidirectional",)): _RECURRENT, frozenset(("num_layers", "batch_first")): _RECURRENT}
 # So many classes that derive from one are asked for what they call an attribute.
 _HEIRS = 12
 # What is bound so often is not one module that goes from device to device.
@@ -64,12 +59,14 @@ def _unmet(op: Op, condition: Condition) -> str:
 
 
 def _may_give_name(text: str, end: int) -> bool:
-    """Whether the attribute before `end` may be assigned something that is evidently no call of which nothing is taken.
-    One that is assigned among others may be given anything."""
+    """Whether the attribute before `end` may be assigned something that is evidently no call of which nothing is taken,
+    or what `getattr` picks. One that is assigned among others may be given anything."""
     assigned = _ASSIGNED.match(text, end)
     if assigned is None:
         return _AMONG.match(text, end) is not None
     call = _CALL.match(text, assigned.end())
+    if call is not None and call[0].strip().startswith("getattr"):
+        return True
     after = closing(text, call.end()) if call is not None else -1
     return after < 0 or text[after : after + 1] not in ("\n", "")
 
@@ -86,8 +83,7 @@ class Operations:
         self._heirs: dict[int, list[Class]] = {}
         self._picks: dict[str, bool] = {}
         index = module.library.operations(module.target.torch)
-        if _PICKS.search(module.text):
-            module.load_where(lambda text: _PICKS.search(text) is not None, "getattr")
+        self.named = NamedLayers(module)
         instances = module.library.instances(module.target.torch)
         self._instances = instances if module.calls_any(instances) else frozenset[str]()
         self._instances_handed: dict[int, list[Call]] = {}
@@ -155,20 +151,18 @@ class Operations:
 
     def _choices(self, call: Call) -> Iterator[str]:
         function = call.node.func
-        if isinstance(function, cst.Subscript):
-            yield from self._entries(function, call)
-        elif isinstance(function, cst.Name):
+        if isinstance(function, cst.Name):
             yield from self._bound(function.value, call.scope, call)
         elif isinstance(function, cst.Attribute):
             picked = self._may_be_picked(function.attr.value)
             for value in self.module.self_attribute(function, call.scope) if picked else ():
                 if isinstance(value.node, cst.Name):
                     yield from self._bound(value.node.value, value.scope, call)
-                elif isinstance(value.node, cst.Subscript):
-                    yield from self._entries(value.node, call)
+                else:
+                    yield from self._picked_from(value, call)
             yield from self._derived(function)
-        elif isinstance(function, cst.Call) and len(function.args) > 1:
-            yield from self._named(function, call)
+        else:
+            yield from self._picked_from(self.module.value_at(function, call.scope, call.order), call)
 
     def _may_be_picked(self, name: str) -> bool:
         """Whether the file may assign a name, or an entry of something, to an attribute `name`: most are given what a
@@ -188,8 +182,8 @@ class Operations:
                     yield from self.module.resolve(binding.node.default)
                 for made in self._handed(binding.node):
                     yield from (f"{class_}()" for class_ in made.names)
-            elif isinstance(binding.value, cst.Subscript) and not binding.path:
-                yield from self._entries(binding.value, call)
+            elif home is not None and isinstance(binding.value, (cst.Call, cst.Subscript)) and not binding.path:
+                yield from self._picked_from(self.module.value_at(binding.value, home, binding.order), call)
 
     def _derived(self, function: cst.Attribute) -> Iterator[str]:
         """What `self.cell` is by the classes that derive from the one around."""
@@ -202,57 +196,15 @@ class Operations:
             for value in self.module.attribute_values(one, function.attr.value):
                 yield from self.module.resolve(value.node, value.scope, value.order)
 
-    def _entries(self, function: cst.Subscript, call: Call) -> Iterator[str]:
-        """What stands in the dictionary that `function` picks from."""
-        value = self.module.value_at(function.value, call.scope, call.order)
-        entries = self.module.dictionary(value.node, value.scope, value.order)
-        for entry in (entries or {}).values():
-            yield from self.module.resolve(entry.node, entry.scope, entry.order)
-
-    def _named(self, function: cst.Call, call: Call) -> Iterator[str]:
-        """The classes that `getattr(nn, kind)` may be: by the default of the parameter `kind`, by what a test on the
-        way compares it with, and by what only some take or give: arguments, or a state."""
-        if "builtins.getattr" not in self.module.resolve(function.func):
-            return
-        kind = function.args[1].value
-        method = kind.func if isinstance(kind, cst.Call) and isinstance(kind.func, cst.Attribute) else None
-        plain, changes = (method.value, method.attr.value) if method is not None else (kind, "")
-        home = call.scope.home(plain.value) if isinstance(plain, cst.Name) else None
-        picked = [
-            str(binding.node.default.raw_value)
-            for binding in (home.bindings[plain.value] if home is not None and isinstance(plain, cst.Name) else ())
-            if isinstance(binding.node, cst.Param) and isinstance(binding.node.default, cst.SimpleString)
-        ]
-        picked += self.conditions.comparisons.texts(plain, call.scope) or self._offered(plain)
-        if changes in ("upper", "title", "capitalize"):
-            picked = [getattr(one, changes)() for one in picked]
-        elif changes:
-            picked = []
-        given = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
-        told = [name for keywords, classes in _TOLD.items() if given >= keywords and not picked for name in classes]
-        if not picked and not told and self._hands_state_on(call.node):
-            told += _RECURRENT
-        for owner in self.module.resolve(function.args[0].value, call.scope, call.order):
-            yield from (self.module.library.canonical(f"{owner}.{one}") for one in picked)
-            yield from (name for name in told if name.rpartition(".")[0] == owner)
-
-    def _hands_state_on(self, made: cst.Call) -> bool:
-        """Whether the layer that `made` makes gives back the state that it takes: `y, state = self.rnn(x, state)`."""
-        statement = self.module.parent(made)
-        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-        if not isinstance(target, cst.Attribute):
-            return False
-        self.module.load_where(word=target.attr.value)
-        calls = self.gradients.calls_of(target.attr.value)
-        return any(_gives_back(call.node, self.module.parent(call.node)) for call in calls)
-
-    def _offered(self, kind: cst.BaseExpression) -> list[str]:
-        """What the option `args.kind` may be, by the choices and the default with which the file adds it."""
-        if not isinstance(kind, cst.Attribute):
-            return []
-        name = kind.attr.value.replace("_", "[-_]")
-        option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", self.module.text)
-        return [text for told in _OFFERS.findall(option[1]) for text in _TEXTS.findall(told)] if option else []
+    def _picked_from(self, value: Value, call: Call) -> Iterator[str]:
+        """What `value`, which `call` calls, picks from a module by a text, or from a dictionary."""
+        picked = self.named.picked(value.node, value.scope, value.order)
+        if picked is not None:
+            yield from self.named.may_be(picked, call, value.scope, value.order)
+        elif isinstance(value.node, cst.Subscript):
+            entries = self.module.dictionary(value.node.value, value.scope, value.order)
+            for entry in (entries or {}).values():
+                yield from self.module.resolve(entry.node, entry.scope, entry.order)
 
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""
@@ -610,11 +562,3 @@ class Operations:
         types = self.module.library.facts.tensors.dtypes
         found = [types.get(name.removeprefix("torch."), "") for name in (value.names if value is not None else ())]
         return found[0] if len(found) == 1 else ""
-
-
-def _gives_back(call: cst.Call, statement: cst.CSTNode | None) -> bool:
-    """Whether the second argument of `call` is the second of the two values that `statement` takes from it."""
-    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-    if not isinstance(target, cst.Tuple) or len(target.elements) != 2 or len(call.args) < 2:
-        return False
-    return target.elements[1].value.deep_equals(call.args[1].value)

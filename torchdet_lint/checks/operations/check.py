@@ -10,6 +10,7 @@ from torchdet_lint.catalogue.ops import instead_at
 from torchdet_lint.checks import table
 from torchdet_lint.checks.operations.addresses import own_addresses
 from torchdet_lint.checks.operations.candidates import Operations
+from torchdet_lint.checks.operations.launches import Launches
 from torchdet_lint.finding import Violation
 from torchdet_lint.regex import lazy
 
@@ -92,7 +93,7 @@ def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Violation]:
 def kernel_atomics(module: Module, rule: Rule) -> Iterator[Violation]:
     """Atomic additions in kernels: by call, and in CUDA source that stands in a string."""
     for found in listed_call(module, rule):
-        if not own_addresses(module, found.node):
+        if not own_addresses(module, found.node) and not module.shared(Launches).rule_out(found.node):
             yield found
     for node in module.strings("tomicAdd"):
         text = module.code(node)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.shapes import FUNCTIONS, last_word
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, functions_in, last_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,26 +20,36 @@ _DEPTH = 4
 
 
 class HandedOut:
-    """Follows objects through the names of functions, what gives them back, and what they are handed to."""
+    """Follows objects through the names of functions, the attributes of what makes them, what gives them back, and what
+    they are handed to."""
 
     def __init__(
-        self, called: Mapping[tuple[str, int], set[tuple[str, str]]], keeping: Collection[str], project: ProjectFiles
+        self,
+        called: Mapping[tuple[str, int], set[tuple[str, str]]],
+        keeping: Collection[str],
+        settled: Collection[str],
+        project: ProjectFiles,
     ) -> None:
         """`called` are the functions, by file and name, that the calls of a row of a file call; `keeping` the last
-        words of what gives back the object that it is given, or of which it is a method."""
+        words of what gives back the object that it is given, or of which it is a method; `settled` the methods that
+        run nothing of a layer."""
         self._called = called
         self._keeping = keeping
+        self._settled = settled
         self._project = project
         self._trees: dict[str, _Tree] = {}
-        self._seen: set[ast.Name] = set()
+        self._seen: set[ast.expr] = set()
+        # The attributes that keep what was followed last.
+        self.kept: set[str] = set()
 
     def only_applied(self, path: str, maker: str, class_: str) -> bool:
-        """Whether each object of `class_` that the function `maker` of a file makes is only applied: there, where that
-        gives it back, and in the functions that it is handed to."""
+        """Whether each object of `class_` that the function or method `maker` of a file makes is only applied: there,
+        where that gives it back, in the functions that it is handed to, and where the file reads the attribute that
+        keeps it."""
         self._seen.clear()
+        self.kept.clear()
         tree = self._tree(path)
-        function = tree.functions.get(maker)
-        made = tree.calls_under(function, class_) if function is not None else []
+        made = tree.calls_in(maker).get(class_, ())
         return bool(made) and all(self._applied(tree, node, _DEPTH) for node in made)
 
     @cached_property
@@ -66,16 +76,22 @@ class HandedOut:
                 return isinstance(taker, ast.Call) and self._taken(tree, node, name, taker, depth)
             case ast.Attribute(attr=name) as method:
                 moved = tree.parents.get(method)
-                return isinstance(moved, ast.Call) and name in self._keeping and self._applied(tree, moved, depth)
+                if not isinstance(moved, ast.Call) or moved.func is not method:
+                    # What an object keeps is asked for its sizes.
+                    return isinstance(node, ast.Attribute) and name not in ("forward", "__call__")
+                return self._applied(tree, moved, depth) if name in self._keeping else name in self._settled
             case ast.Assign(targets=[ast.Name(id=name)]) as statement if tree.around(statement):
                 return all(self._followed(tree, read, depth) for read in tree.reads_after(statement, name))
+            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
+                self.kept.add(name)
+                return all(self._followed(tree, read, depth) for read in tree.attributes.get(name, ()))
             case ast.Return() as given:
                 return self._given_back(tree, given, depth)
-            case ast.Expr():
+            case ast.Expr() | ast.Compare():
                 return True
         return False
 
-    def _followed(self, tree: _Tree, read: ast.Name, depth: int) -> bool:
+    def _followed(self, tree: _Tree, read: ast.expr, depth: int) -> bool:
         if read in self._seen:
             return True
         self._seen.add(read)
@@ -121,16 +137,27 @@ class _Tree:
         self.path = path
         self.parents: dict[ast.AST, ast.AST] = {}
         self.calls: dict[int, list[ast.Call]] = {}
-        self.functions = {node.name: node for node in statements if isinstance(node, FUNCTIONS)}
+        self._calls_in: dict[str, dict[str, list[ast.Call]]] = {}
+        # By attribute, where it is read.
+        self.attributes: dict[str, list[ast.Attribute]] = {}
+        self.functions = {name: node for name, node in functions_in(statements) if isinstance(node, FUNCTIONS)}
         for statement in statements:
             for node in walk(statement):
                 if isinstance(node, ast.Call):
                     self.calls.setdefault(node.lineno, []).append(node)
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    self.attributes.setdefault(node.attr, []).append(node)
                 self.parents.update(dict.fromkeys(children(node), node))
 
-    def calls_under(self, function: ast.AST, word: str) -> list[ast.Call]:
-        """The calls of what is called `word` in a function."""
-        return [node for node in walk(function) if isinstance(node, ast.Call) and last_word(node.func) == word]
+    def calls_in(self, name: str) -> dict[str, list[ast.Call]]:
+        """The calls in a function, by the word that is called."""
+        if name not in self._calls_in:
+            found = self._calls_in[name] = {}
+            function = self.functions.get(name)
+            for node in walk(function) if function is not None else ():
+                if isinstance(node, ast.Call):
+                    found.setdefault(last_word(node.func), []).append(node)
+        return self._calls_in[name]
 
     def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions around `node`, from the inside."""

@@ -13,7 +13,7 @@ from torchdet_lint.program.effects import STARTED, WORKER
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.handed_out import HandedOut
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.shapes import FUNCTIONS
+from torchdet_lint.program.syntax.shapes import functions_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -38,14 +38,16 @@ class GradedRuns:
         texts: Sequence[str],
         no_grad: Iterable[str],
         keeping: Iterable[str],
+        settled: Iterable[str],
     ) -> None:
         """`ungraded` are programs without gradients. Only the functions of `files` are asked for; `texts` are the files
         in which something may be named; `keeping` are the names of what gives back the layer that it is given, or
-        whose method it is."""
+        whose method it is; `settled` the methods that run nothing of a layer."""
         self._files = frozenset(files)
         self._texts = texts
         self._no_grad = frozenset(no_grad)
         self._keeping = frozenset(name.rpartition(".")[2] for name in keeping)
+        self._settled = frozenset(settled)
         self._switched_off: dict[Node, bool] = {}
         # By file and name: what runs with gradients, what runs without and what runs it, what makes classes, the calls.
         self._graded: set[tuple[str, str]] = set()
@@ -76,9 +78,10 @@ class GradedRuns:
 
     def functions(self, file: str, project: ProjectFiles) -> list[str]:
         """The functions of `file` that run without gradients alone. A layer does if each function that makes it runs it
-        in a `with torch.no_grad()`, or gives it to what only does so, and nothing runs it in another way; another
-        object, or a function, if moreover nothing else names it where gradients may be on. What runs it, with no such
-        block, has to be alone too. The layers that such a layer makes run in it."""
+        in a `with torch.no_grad()`, or gives it to what only does so, or keeps it in an attribute of which that is
+        true, and nothing runs it in another way; another object, or a function, if moreover nothing else names it where
+        gradients may be on. What runs it, with no such block, has to be alone too. The layers that such a layer makes
+        run in it."""
         if self._lonely is None:
             self._lonely = self._all_alone(project)
         alone = {name for name in self._runners.get(file, {}) if (file, name) in self._lonely}
@@ -112,7 +115,8 @@ class GradedRuns:
             if not makers:
                 return method in _RUNS and self._made_by(class_, {(one.file, one.name) for one in runners}, project)
             if method in _RUNS:
-                return all(self._is_followed(maker, class_, project) for maker in makers - runners)
+                left = [maker for maker in makers - runners if not self._is_layer_alone(maker)]
+                return all(self._is_followed(maker, class_, project) for maker in left)
             if not makers <= runners:
                 return False
         known = self._sites[home, f"{class_}.__init__" if class_ else name]
@@ -131,11 +135,26 @@ class GradedRuns:
             for row in naming.rows.get(class_, ())
         )
 
+    def _is_layer_alone(self, maker: Node) -> bool:
+        """Whether `maker` is the constructor of a layer that nothing runs with gradients: what it makes is run by the
+        layer's methods, and alone as long as these are."""
+        class_, _, method = maker.name.rpartition(".")
+        run = {f"{class_}.{name}" for name in _RUNS} & self._runners.get(maker.file, {}).keys()
+        return method == "__init__" and bool(run) and all((maker.file, name) not in self._graded for name in run)
+
     def _is_followed(self, maker: Node, class_: str, project: ProjectFiles) -> bool:
-        """Whether a function that makes layers of a class and does not run them only gives them to what runs them."""
+        """Whether a function that makes layers of a class and does not run them only gives them to what runs them, or
+        keeps them for its object to run."""
         if self._handed_out is None:
-            self._handed_out = HandedOut(self._calls, self._keeping, project)
-        return self._handed_out.only_applied(maker.file, maker.name, class_) and all(
+            self._handed_out = HandedOut(self._calls, self._keeping, self._settled, project)
+        if not self._handed_out.only_applied(maker.file, maker.name, class_):
+            return False
+        keeper = maker.name.rpartition(".")[0]
+        if keeper:
+            kept = [f".{name}" for name in sorted(self._handed_out.kept)]
+            others = (path for path, _ in self._named(keeper, project) if path != maker.file)
+            return not any(name in project.text(path) for path in others for name in kept)
+        return all(
             (maker.file, maker.name) in self._calls.get((path, row), ())
             for path, naming in self._named(maker.name, project)
             for row in naming.rows.get(maker.name, ())
@@ -155,7 +174,8 @@ class GradedRuns:
             for name in functions
             if (file, name) not in self._graded
         ]
-        makers = (maker.name for key in run for maker in self._makers.get(key, ()))
+        made = (maker.name for key in run for maker in self._makers.get(key, ()))
+        makers = (name.rpartition(".")[0] or name for name in made)
         return frozenset((*(name for _, name in run), *makers))
 
     def _is_ungraded(self, naming: Naming, row: int) -> bool:
@@ -279,12 +299,3 @@ class Namings:
             statements = parsed_body(self._project.text(path))
             self._known[path] = Naming(statements, self._names, self._project.summary(path))
         return self._known[path]
-
-
-def functions_in(statements: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.stmt]]:
-    """The functions and methods of a file by their qualified names."""
-    for node in statements:
-        if isinstance(node, FUNCTIONS):
-            yield prefix + node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from functions_in(node.body, f"{prefix}{node.name}.")

@@ -520,3 +520,12 @@ def as_data(node: ast.Dict) -> dict[str, Any]:
             else:
                 into[key.value] = value.value if isinstance(value, ast.Constant) else UNKNOWN
     return found
+
+
+def functions_in(statements: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.stmt]]:
+    """The functions and methods of a file by their qualified names."""
+    for node in statements:
+        if isinstance(node, FUNCTIONS):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions_in(node.body, f"{prefix}{node.name}.")

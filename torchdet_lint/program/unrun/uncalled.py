@@ -21,26 +21,41 @@ if TYPE_CHECKING:
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # What a test runner or Python itself calls by its name, and what a command line makes of a whole file.
 _CALLED_BY_NAME = lazy(r"_*[Tt]est.*|pytest_.*|__.*__|setup|teardown|main")
+# So many definitions that only the next one names are followed from a self-test.
+_ROUNDS = 4
 _WORD = lazy(r"[^\W\d]\w*")
 _EXPOSES = lazy(r"\bfire\.Fire\b|\bfrom[ \t]+fire[ \t]+import|\b(?:globals|locals|vars)[ \t]*\(|\b__all__\b")
 
 
 def uncalled(
-    rows: Mapping[str, Collection[int]], users: Callable[[str], Collection[str]], project: ProjectFiles
+    rows: Mapping[str, Collection[int]],
+    users: Callable[[str], Collection[str]],
+    project: ProjectFiles,
+    aside: Mapping[str, Sequence[int]],
 ) -> dict[str, tuple[int, ...]]:
     """By file the first and last row of each function and class at top level that stands around one of its `rows` and
-    that neither the file nor its `users`, those that import it, name, but in itself; those that are decorated aside."""
+    that neither the file nor its `users`, those that import it, name, but in itself; those that are decorated aside.
+    Between the first and last rows that stand `aside`, those of a self-test of the file, a name does not count."""
     asked = {path: found for path in rows if (found := list(_around(path, rows[path], project)))}
     around = {path: users(path) for path in asked}
     texts = sorted({file for files in around.values() for file in files})
     namings = Namings(frozenset(node.name for nodes in asked.values() for node in nodes), texts, project)
-    said: dict[str, _Said] = {}
+    said: dict[tuple[str, bool], _Said] = {}
     dead: dict[str, tuple[int, ...]] = {}
     for path, nodes in asked.items():
-        lonely = [node for node in nodes if not _is_named(path, node, around[path], namings, said, project)]
+        tests = aside.get(path, ())
+        tried = {row for first, last in zip(tests[::2], tests[1::2], strict=True) for row in range(first, last + 1)}
+        lonely: set[_Definition] = set()
+        # What a self-test makes may be all that names another.
+        for _ in range(_ROUNDS if tried else 1):
+            left = [node for node in nodes if node not in lonely]
+            lonely.update(
+                node for node in left if not _is_named(path, node, around[path], namings, said, project, tried)
+            )
+            tried.update(row for node in lonely for row in _rows(node))
         # What a file picks by a name that it works out is one that it sees.
         if lonely and not picks_by_name(sorted(around[path]), project):
-            dead[path] = tuple(row for node in lonely for row in (node.lineno, node.end_lineno or node.lineno))
+            dead[path] = tuple(row for node in nodes if node in lonely for row in (node.lineno, _rows(node)[-1]))
     return dead
 
 
@@ -49,21 +64,28 @@ def _is_named(
     defined: _Definition,
     files: Collection[str],
     namings: Namings,
-    said: dict[str, _Said],
+    said: dict[tuple[str, bool], _Said],
     project: ProjectFiles,
+    tried: Collection[int],
 ) -> bool:
-    """Whether one of `files` names what `home` has defined, in code outside of it or in a text that is a value."""
+    """Whether one of `files` names what `home` has defined, in code outside of it and of the rows of `home` that are
+    only `tried`, or in a text that is a value."""
     for file, naming in namings.of(defined.name):
         if file not in files:
             continue
-        if file not in said:
-            said[file] = _Said(parsed_body(project.text(file)))
-        own = range(defined.lineno, (defined.end_lineno or defined.lineno) + 1) if file == home else range(0)
-        if any(row not in own for row in naming.rows.get(defined.name, ())):
+        key = file, file == home and bool(tried)
+        if key not in said:
+            said[key] = _Said([one for one in parsed_body(project.text(file)) if not (key[1] and one.lineno in tried)])
+        own, besides = (_rows(defined), tried) if file == home else (range(0), ())
+        if any(row not in own and row not in besides for row in naming.rows.get(defined.name, ())):
             return True
-        if defined.name in said[file].names or said[file].defined[defined.name] > (file == home):
+        if defined.name in said[key].names or said[key].defined[defined.name] > (file == home):
             return True
     return False
+
+
+def _rows(node: _Definition) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 class _Said:

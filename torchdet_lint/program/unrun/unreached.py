@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchdet_lint.prefilter.assigned import ANY
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import MODULE, PLAIN, PRESENT
-from torchdet_lint.program.graded.runs import Namings, functions_in
+from torchdet_lint.program.graded.runs import Namings
 from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.syntax.shapes import functions_in
 from torchdet_lint.program.transfer.passing import (
     bound_arguments,
     is_present,
