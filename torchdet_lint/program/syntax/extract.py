@@ -40,6 +40,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_early,
     leaves_evaluation,
     names_a_device,
+    overwritten,
 )
 from torchdet_lint.program.syntax.training.descent import may_step, steps
 from torchdet_lint.program.syntax.training.untrained import (
@@ -245,7 +246,10 @@ class Extractor(Expressions):
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""
         trained, imported = self.trained, self.imported
+        without = overwritten(body, self.scope.is_of_others)
         for node in body:
+            if node in without:
+                continue
             self.statement = node.lineno
             after = self.one(node, branch)
             if after:

@@ -30,6 +30,7 @@ from torchdet_lint.program.syntax.shapes import (
     keeps_all,
     key_of,
     modules_of,
+    overwritten,
     paired,
     parameters_of,
     pattern_of,
@@ -595,7 +596,8 @@ class Resolver(Registries):
                 if method is None or method.first != "self":
                     continue
                 me = parameters_of(method.node.args)[0].arg
-                for statement in statements_in(method.node.body):
+                without = overwritten(method.node.body, method.is_of_others)
+                for statement in (one for one in statements_in(method.node.body) if one not in without):
                     for attribute, given in self._gives(statement, me, method):
                         found.setdefault(attribute, []).append((given, method))
                     if keeps_all(statement, me):
