@@ -90,7 +90,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One thing that a body does.
 
     `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the
-    variable `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the
+    variable `names[0]` is set to `positional[0]`, of which nothing is known where not every run does so; by `names[1]`
+    only where it is not set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the
     program fails without: `needed`), `update` (`p.grad += …`: `grad`; `p -= p.grad`: `step`, and how the gradient
     came), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an
     attribute `names` of what may be an object of the project, not called), `iterate` (a loader that a call of

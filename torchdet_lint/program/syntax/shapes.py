@@ -544,6 +544,14 @@ def configuration_of(node: ast.Call) -> ast.expr | None:
     return node.args[0] if node.args else next(named, None)
 
 
+def as_text(node: ast.expr) -> ast.expr:
+    """`x` of `str(x)`; anything else as it is."""
+    match node:
+        case ast.Call(func=ast.Name(id="str"), args=[inner], keywords=[]):
+            return inner
+    return node
+
+
 def as_table(node: ast.expr) -> ast.expr:
     """`dict(a=A, b=B)` as the display that it amounts to; anything else as it is."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id != "dict" or node.args:

@@ -140,8 +140,12 @@ class Transfer(Recorder):
                     self.add("call", node=Node(file, MODULE))
 
     def on_env(self, event: Event) -> None:
-        """Environment variables are set."""
+        """Environment variables are set: that which hides all GPUs, to a value of the program's own or another one."""
         self.environment(event.names)
+        for value in event.positional:
+            given = value.value if value.known else self.constant_here(value)
+            hides = isinstance(given, (str, int)) and self.facts.devices.hides_all.fullmatch(str(given)) is not None
+            self.add("flag", event.names[-1], "hidden" if hides else "visible")
 
     def on_cuda(self, event: Event) -> None:
         """A text speaks of CUDA, or the program fails without."""
