@@ -40,6 +40,8 @@ TOLD = "|"
 CHILDREN = "**"
 # Before a name: the dictionary that stands at that row and column of the file, of which Hydra makes an object.
 WRITTEN = "="
+# What a call is given by `**`, among its keywords; and what a function takes so.
+REST = "**"
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import GENERATOR, GIVEN, INDIRECT, OWN, PASSED, PLAIN, PRESENT, Argument, Body, Event
+import msgspec
+
+from torchdet_lint.program.events import (
+    GENERATOR,
+    GIVEN,
+    INDIRECT,
+    OWN,
+    PASSED,
+    PLAIN,
+    PRESENT,
+    REST,
+    Argument,
+    Body,
+    Event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +49,40 @@ def passed_constant(parameter: str, arguments: Mapping[str, Argument], event: Ev
     if argument is None:
         return UNKNOWN if event.opaque else body.defaults.get(parameter, UNKNOWN)
     return argument.value if argument.known else UNKNOWN
+
+
+def rest_of(
+    referent: Referent, body: Body, event: Event, in_caller: Callable[[Argument], Any]
+) -> tuple[tuple[str, bool, Any], ...] | None:
+    """What the call `event` leaves for the `**options` of a function with this `body`: names, whether the value is a
+    constant, and which; None where nobody can tell."""
+    named = parameters_of(referent, body)[: -1 - (body.stars == "***")]
+    if event.opaque or REST not in body.stars or len(event.positional) > len(named):
+        return None
+    found: list[tuple[str, bool, Any]] = []
+    for name in sorted(event.keywords.keys() - {*named}):
+        argument = event.keywords[name]
+        value = argument.value if argument.known else in_caller(argument)
+        plain = value is not UNKNOWN and isinstance(value, PLAIN)
+        found.append((name, plain, value if plain else None))
+    return tuple(found)
+
+
+def hands_rest_on(event: Event, body: Body) -> bool:
+    """Whether a call in a function with this `body` is handed its `**options` as they came."""
+    rest = event.keywords.get(REST)
+    own = body.parameters[-1:] if REST in body.stars else ()
+    return rest is not None and not rest.unsure and bool(own) and rest.names == (f"${own[0]}",)
+
+
+def with_rest(event: Event, body: Body, given: tuple[tuple[str, bool, Any], ...]) -> Event:
+    """The call `event` in a function with this `body` that hands on its `**options`, which are `given`, and its
+    `*args`, which are none then."""
+    passed = {name: Argument((), known=known, value=value) for name, known, value in given}
+    keywords = passed | {name: one for name, one in event.keywords.items() if name != REST}
+    none = (f"${body.parameters[-2]}",) if body.stars == "***" else None
+    positional = tuple(one for one in event.positional if one.names != none)
+    return msgspec.structs.replace(event, positional=positional, keywords=keywords, opaque=False)
 
 
 def is_present(argument: Argument | None) -> bool:

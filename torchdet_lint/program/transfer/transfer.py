@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, REST, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -20,10 +20,13 @@ from torchdet_lint.program.transfer.passing import (
     at_call,
     bound_arguments,
     constants,
+    hands_rest_on,
     is_given,
     known_in,
     lent,
+    rest_of,
     ruled_out,
+    with_rest,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
 from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
@@ -204,6 +207,7 @@ class Transfer(Recorder):
         """A call, of whatever its names stand for: of one of them, where it may be several."""
         if self._is_of_its_own(event):
             return
+        self.event = event = self._with_rest(event)
         found: dict[Referent, str] = {}
         for name in event.names:
             if name.endswith(_GONE):
@@ -233,6 +237,13 @@ class Transfer(Recorder):
         self._transforms(event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
+
+    def _with_rest(self, event: Event) -> Event:
+        """`event` with the `**options` of the function around, where these are known."""
+        rest = self.given.get(REST) if REST in event.keywords else None
+        body = self.files.summary(self.node.file).body(self.node.name) if rest is not None else None
+        known = rest is not None and body is not None and hands_rest_on(event, body)
+        return with_rest(event, body, rest) if known and body is not None and rest is not None else event
 
     def _implemented(self, found: dict[Referent, str]) -> dict[Referent, str]:
         """`found` with what implements an abstract method in its place; what a constructor was given may tell more."""
@@ -318,6 +329,9 @@ class Transfer(Recorder):
         )
         if body is not None:
             given = (*given, *self.narrowing.options.given(self.node, self.given, referent, body, event))
+            if self.wanted.switches(referent, body):
+                rest = rest_of(referent, body, event, self.constant_here)
+                given = (*given, (REST, rest)) if rest is not None else given
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
             self.event = msgspec.structs.replace(outer, ungraded=True)
@@ -488,7 +502,7 @@ class Transfer(Recorder):
     def external(self, name: str, event: Event, owner: tuple[str, str] = ("", "")) -> None:
         """A call of what the tables know, or may know."""
         facts = self.facts
-        if "**" in event.keywords:
+        if REST in event.keywords:
             event = self.configured.filled(event)
         if name in facts.words.instantiates:
             self._instantiated(self.configured.mappings(event.positional[:1]), event)
