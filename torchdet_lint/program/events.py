@@ -42,6 +42,12 @@ CHILDREN = "**"
 WRITTEN = "="
 # What a call is given by `**`, among its keywords; and what a function takes so.
 REST = "**"
+# In a name, behind a function and before a closing brace: what is known of the text by which it finds what it gives.
+NAMED = "{"
+# The name of what finds that itself.
+LOCATE = "pydoc.locate"
+# The kind of a test of a parameter that is such a text: no arm depends on it.
+SPELLS = "spells"
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))

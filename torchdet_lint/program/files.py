@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Body, Event
@@ -30,6 +32,11 @@ _TEXTS = 32_000_000
 # How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
 _SHELF = 12
 _IMPORTED_THROUGH = 8
+# Behind the name of an option: a dotted text for a default, in `add_argument`, or what a field or an entry is.
+_DEFAULT = (
+    r"[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"'](DOTTED)[\"']"
+    r"|(?<![\w.-])NAME[\"']?(?:[ \t]{0,9}:[ \t]{0,9}[\w\[\]|., ]{1,40}?)?[ \t]{0,9}[:=][ \t]{0,9}[\"'](DOTTED)[\"']"
+).replace("DOTTED", r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
 
 
@@ -72,6 +79,8 @@ class ProjectFiles:
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
         self._applies: dict[str, bool] = {}
+        # By the last key, keys and dotted texts in configurations.
+        self._named: dict[str, list[tuple[tuple[str, ...], str]]] = {}
 
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for
@@ -284,6 +293,33 @@ class ProjectFiles:
         object keeps the whole, as `self.cfg.model`, where there is nothing else."""
         configs, keys = self.configs_of(file), path.split("/")
         return self.configs.at(file, configs, keys) or self.configs.at(file, configs, keys[1:] or keys)
+
+    def named_by(self, keys: str) -> list[str]:
+        """The dotted texts that YAML of the project has under `keys`, as braces of names hold them, and those that an
+        option of that name has by default. What the first key of `arg~/model` stands for may be the whole."""
+        first, *rest = keys.split("/")
+        path = (first.removesuffix("~"), *rest)
+        if path[-1] not in self._named:
+            self._named[path[-1]] = [*self.configs.texts(path[-1], self._folders), *self._defaults(path[-1])]
+        known = self._named[path[-1]]
+        found = [text for at, text in known if at[-len(path) :] == path]
+        if not found and first.endswith("~"):
+            found = [text for at, text in known if at == tuple(rest)]
+        return list(dict.fromkeys(found))
+
+    @functools.cached_property
+    def _folders(self) -> list[str]:
+        return sorted({str(PurePath(path).parent) for path in self._listed})
+
+    def _defaults(self, option: str) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The dotted texts that options called `option` have by default in the listed files, and those that fields and
+        entries of that name are."""
+        name = re.escape(option).replace("_", "[-_]")
+        default = re.compile(f"--{name}{_DEFAULT.replace('NAME', name)}")
+        for path in sorted(self._listed):
+            text = self.text(path)
+            for match in default.finditer(text) if option in text or option.replace("_", "-") in text else ():
+                yield (option,), (match[1] or match[2]).replace(":", ".")
 
     def written(self, file: str, table: str, path: list[str]) -> list[dict[str, Any]]:
         """The mapping at `path` of a dictionary that `file` writes out at the place `table`, `=12:4`."""

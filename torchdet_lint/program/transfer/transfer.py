@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, REST, Body, Event
+from torchdet_lint.program.events import (
+    CHILDREN,
+    CUDNN,
+    GENERATOR,
+    GIVEN,
+    GUARD,
+    LOADER,
+    MODULE,
+    NAMED,
+    REST,
+    Body,
+    Event,
+)
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -27,6 +39,7 @@ from torchdet_lint.program.transfer.passing import (
     rest_of,
     ruled_out,
     with_rest,
+    with_texts,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
 from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
@@ -61,6 +74,7 @@ class Transfer(Recorder):
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
         self.narrowing = narrowing
+        self._finders = lookup.facts.words.locates
         # Constructors that are called, functions that hand on what they are given, and attributes of `self` through
         # which something unknown is called.
         self.constructors: list[tuple[Referent, Event]] = []
@@ -99,9 +113,10 @@ class Transfer(Recorder):
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
-        found = (
-            self.narrowing.narrowed(name, self.node, self.constant_here) if "()" in name else super().stands_for(name)
-        )
+        if "()" in name:
+            found = self.narrowing.narrowed(name, self.node, self.constant_here)
+        else:
+            found = super().stands_for(with_texts(name, self.given))
         if self._undefined:
             here = self.node.file
             found = tuple(one for one in found if one.name not in self._undefined or one.file != here)
@@ -215,6 +230,9 @@ class Transfer(Recorder):
             if self.lookup.counts(name, found):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
+        if any(NAMED in name for name in found.values()):
+            # What the finder itself gives, by whatever text, says less.
+            found = {one: name for one, name in found.items() if one.name.removesuffix("()") not in self._finders}
         fits = fitting(self.lookup, found, [event])
         found = self._implemented(fits)
         if not found:
@@ -323,6 +341,7 @@ class Transfer(Recorder):
                 self.given_here,
                 lambda name: self.wanted.decides(referent, name),
                 lambda argument: is_given(self.lookup, self.node, argument),
+                self.given,
             )
             if body is not None and body.tests
             else ()
