@@ -215,6 +215,7 @@ if __name__ == "__main__":
         ("None", "eval:\n  model: nets.Model\n", False),
         ("None", "# model: nets.Model\nmodel: resnet\n", False),
         ('"nets.Model"', "", True),
+        ("None", "- model: nets.Model\n", True),
         ('"nets.Table"', "", False),
     ],
 )
@@ -225,6 +226,35 @@ def test_the_text_is_what_configurations_and_defaults_of_the_command_line_say(tm
     (tmp_path / "config" / "kinetics").mkdir(parents=True)
     (tmp_path / "config" / "kinetics" / "train.yaml").write_text(written)
     assert ("TDL101" in {one.code for one in lint(tmp_path)}) == draws
+
+
+GROUPS = """
+import torch
+from omegaconf import OmegaConf
+from pydoc import locate
+
+SETTINGS = {"kind": "nets.Table", "size": 3}
+
+def main():
+    cfg = OmegaConf.load("all.yaml")
+    model = locate(cfg.PART)(3).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.load("rows.pt").cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(("part", "draws"), [("net.kind", True), ("other.kind", False), ("size", False)])
+def test_the_folder_of_a_configuration_may_be_a_key(tmp_path, part, draws):
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "main.py").write_text(GROUPS.replace("PART", part))
+    (tmp_path / "conf" / "net").mkdir(parents=True)
+    (tmp_path / "conf" / "net" / "small.yaml").write_text("kind: nets.Model\nsize: 3\n")
+    messages = [one.message for one in lint(tmp_path) if one.code == "TDL101"]
+    assert any("Conv2d" in message for message in messages) == draws
 
 
 def test_of_too_much_under_one_key_nothing_is_known(tmp_path):
@@ -333,7 +363,7 @@ def test_the_texts_of_a_file_have_the_keys_that_lead_to_them():
     )
     assert list(dotted_texts(text)) == [
         (("model", "target"), "nets.Model"),
-        (("model", "params", "list", "target"), "nets.First"),
+        (("model", "params", "list", "target"), "nets:First"),
         (("model", "params", "list", "other"), "nets.Second"),
         (("name",), "nets.Third"),
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +31,14 @@ _TEXTS = 32_000_000
 # How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
 _SHELF = 12
 _IMPORTED_THROUGH = 8
-# Behind the name of an option: a dotted text for a default, in `add_argument`, or what a field or an entry is.
-_DEFAULT = (
-    r"[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"'](DOTTED)[\"']"
-    r"|(?<![\w.-])NAME[\"']?(?:[ \t]{0,9}:[ \t]{0,9}[\w\[\]|., ]{1,40}?)?[ \t]{0,9}[:=][ \t]{0,9}[\"'](DOTTED)[\"']"
-).replace("DOTTED", r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
+# A dotted text in quotes, and what stands before one that an option of a command line has by default, or that a field
+# or an entry of that name is.
+_QUOTED = lazy(r"[\"']([A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+)[\"']")
+_NAMES_TEXT = lazy(
+    r"(?:--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]*="
+    r"|(?<![\w.-])([A-Za-z_]\w*)[\"']?(?:[ \t]*:[ \t]*[\w\[\]|.]{1,40})?[ \t]*[:=])[ \t]*\Z"
+)
+_BEFORE = 250
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
 
 
@@ -79,8 +81,6 @@ class ProjectFiles:
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
         self._applies: dict[str, bool] = {}
-        # By the last key, keys and dotted texts in configurations.
-        self._named: dict[str, list[tuple[tuple[str, ...], str]]] = {}
 
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for
@@ -296,30 +296,33 @@ class ProjectFiles:
 
     def named_by(self, keys: str) -> list[str]:
         """The dotted texts that YAML of the project has under `keys`, as braces of names hold them, and those that an
-        option of that name has by default. What the first key of `arg~/model` stands for may be the whole."""
+        option, a field or an entry of that name is. What the first key of `arg~/model` stands for may be the whole."""
         first, *rest = keys.split("/")
         path = (first.removesuffix("~"), *rest)
-        if path[-1] not in self._named:
-            self._named[path[-1]] = [*self.configs.texts(path[-1], self._folders), *self._defaults(path[-1])]
-        known = self._named[path[-1]]
+        known = self._named.get(path[-1], [])
         found = [text for at, text in known if at[-len(path) :] == path]
         if not found and first.endswith("~"):
-            found = [text for at, text in known if at == tuple(rest)]
+            found = [text for at, text in known if tuple(rest) in (at, at[1:])]
         return list(dict.fromkeys(found))
 
     @functools.cached_property
-    def _folders(self) -> list[str]:
-        return sorted({str(PurePath(path).parent) for path in self._listed})
+    def _named(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
+        """By the last key, the keys that lead to dotted texts, the folder of the file first, and these texts."""
+        found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        folders = sorted({str(PurePath(path).parent) for path in self._listed})
+        for at, text in (*self.configs.texts(folders), *self._defaults()):
+            found.setdefault(at[-1], []).append((at, text.replace(":", ".")))
+        return found
 
-    def _defaults(self, option: str) -> Iterator[tuple[tuple[str, ...], str]]:
-        """The dotted texts that options called `option` have by default in the listed files, and those that fields and
-        entries of that name are."""
-        name = re.escape(option).replace("_", "[-_]")
-        default = re.compile(f"--{name}{_DEFAULT.replace('NAME', name)}")
+    def _defaults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The dotted texts in the listed files that options of a command line have by default, and those that fields
+        and entries are."""
         for path in sorted(self._listed):
             text = self.text(path)
-            for match in default.finditer(text) if option in text or option.replace("_", "-") in text else ():
-                yield (option,), (match[1] or match[2]).replace(":", ".")
+            for match in _QUOTED.finditer(text):
+                before = _NAMES_TEXT.search(text, max(match.start() - _BEFORE, 0), match.start())
+                if before is not None:
+                    yield ("", (before[1] or before[2]).replace("-", "_")), match[1]
 
     def written(self, file: str, table: str, path: list[str]) -> list[dict[str, Any]]:
         """The mapping at `path` of a dictionary that `file` writes out at the place `table`, `=12:4`."""

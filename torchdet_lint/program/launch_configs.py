@@ -52,8 +52,6 @@ class Configs:
         self._text = read
         self._composed: dict[tuple[str, str], dict[str, Any]] = {}
         self._lines: dict[str, list[dict[str, Any]]] = {}
-        # By the last of the keys that lead to them, dotted texts with these keys; None until somebody asks.
-        self._dotted: dict[str, list[tuple[tuple[str, ...], str]]] | None = None
 
     def _read(self, path: str) -> str:
         folder, name = os.path.split(path)
@@ -72,27 +70,26 @@ class Configs:
                 found.append(value)
         return found
 
-    def texts(self, key: str, folders: Iterable[str]) -> list[tuple[tuple[str, ...], str]]:
-        """The dotted texts under `key` in the YAML of `folders` and of the folders of configurations in them, each with
-        the keys that lead to it."""
-        if self._dotted is None:
-            self._dotted = {}
-            for path in itertools.islice(self._files_in(folders), _MOST_TEXTS):
-                for at, text in dotted_texts(self._text(path)):
-                    self._dotted.setdefault(at[-1], []).append((at, text))
-        return self._dotted.get(key, [])
+    def texts(self, folders: Iterable[str]) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The dotted texts in the YAML of `folders` and of the folders of configurations in them, each with the name of
+        its folder, which may be that of a group, and the keys that lead to it."""
+        for path in itertools.islice(self._files_in(folders), _MOST_TEXTS):
+            group = os.path.basename(os.path.dirname(path))
+            yield from (((group, *at), text) for at, text in dotted_texts(self._text(path)))
 
     def _files_in(self, folders: Iterable[str]) -> Iterator[str]:
         """The YAML in `folders` and in the folders of configurations in them, in order."""
         left = sorted({self._root, *folders}, reverse=True)
         seen = set(left)
-        while left:
+        most = len(left) + _MOST_TEXTS
+        while left and most > 0:
+            most -= 1
             folder = left.pop()
             names = self._listing(folder)
             yield from (os.path.join(folder, name) for name in yaml_names(names))
-            inner = [os.path.join(folder, name[:-1]) for name in sorted(names) if name.endswith("/")]
             inside = _OF_CONFIGS.search(os.path.relpath(folder, self._root)) is not None
-            wanted = [one for one in inner if one not in seen and (inside or _OF_CONFIGS.search(os.path.basename(one)))]
+            inner = [name[:-1] for name in sorted(names) if name[-1] == "/" and (inside or _OF_CONFIGS.search(name))]
+            wanted = [path for name in inner if (path := os.path.join(folder, name)) not in seen]
             seen.update(wanted)
             left += reversed(wanted)
 
@@ -132,7 +129,7 @@ def dotted_texts(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
             around.pop()
         around.append((depth, line["key"]))
         if line["text"]:
-            yield tuple(key for _, key in around), line["text"].replace(":", ".")
+            yield tuple(key for _, key in around), line["text"]
 
 
 def yaml_names(names: Iterable[str]) -> tuple[str, ...]:
