@@ -35,6 +35,8 @@ _KEY = lazy(r"[\w-]+")
 _SPECIAL = lazy(r"__\w+__")
 # The pattern of a part of the name of a module: what it begins with, what nobody knows, and what it ends with.
 _PART = lazy(r"(\w*)\.\*(?:\w*\.\*)*(\w*)")
+# The beginning of a text that names a device.
+_DEVICE = lazy(r"(?:cpu|cuda|gpu|mps|xpu)\b")
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -81,7 +83,7 @@ def overwritten(body: Sequence[ast.stmt], is_harmless: Callable[[str], bool]) ->
     """The statements of a block that only choose a device, `device = "cuda" if … else "cpu"`, and that a later one of
     the block overwrites before anything reads it. Of what is called in between, the first word has to be `is_harmless`:
     it reads no name of the file."""
-    unread: dict[str, ast.stmt] = {}
+    unread: dict[str, dict[str, ast.stmt]] = {}
     found: list[ast.stmt] = []
     for node in body:
         name, value = _given_one(node)
@@ -89,13 +91,17 @@ def overwritten(body: Sequence[ast.stmt], is_harmless: Callable[[str], bool]) ->
         if not (unread or chooses):
             continue
         parts = list(_run_by(node if value is None else value))
-        harmless = all(is_harmless(_first_word(part.func)) for part in parts if isinstance(part, ast.Call))
-        read = {part.id for part in parts if isinstance(part, ast.Name)}
-        unread = {key: one for key, one in unread.items() if harmless and key.partition(".")[0] not in read}
-        if name in unread:
-            found.append(unread.pop(name))
-        if chooses and harmless:
-            unread[name] = node
+        if not all(is_harmless(_first_word(part.func)) for part in parts if isinstance(part, ast.Call)):
+            unread.clear()
+            continue
+        for part in parts:
+            if isinstance(part, ast.Name):
+                unread.pop(part.id, None)
+        first = name.partition(".")[0]
+        before = unread.get(first, {}).pop(name, None)
+        found += [before] if before is not None else []
+        if chooses:
+            unread.setdefault(first, {})[name] = node
     return frozenset(found)
 
 
@@ -113,13 +119,15 @@ def _given_one(node: ast.stmt) -> tuple[str, ast.expr | None]:
 
 
 def _is_choice_of_device(value: ast.expr) -> bool:
-    """Whether `value` is a text, or a device or a choice made of such."""
+    """Whether `value` is a text that names a device, or a device or a choice made of such."""
     if isinstance(value, ast.IfExp):
         return _is_choice_of_device(value.body) and _is_choice_of_device(value.orelse)
     inner = device_in(value)
     if inner is not None:
         return _is_choice_of_device(inner)
-    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
+    first = value.values[0] if isinstance(value, ast.JoinedStr) and value.values else value
+    text = first.value if isinstance(first, ast.Constant) else None
+    return isinstance(text, str) and _DEVICE.match(text) is not None
 
 
 def _run_by(node: ast.AST) -> Iterator[ast.AST]:
