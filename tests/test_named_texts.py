@@ -235,15 +235,17 @@ from pydoc import locate
 
 SETTINGS = {"kind": "nets.Table", "size": 3}
 
-def main():
-    cfg = OmegaConf.load("all.yaml")
+def run(cfg):
     model = locate(cfg.PART)(3).cuda()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model(torch.load("rows.pt").cuda()).sum().backward()
     optimizer.step()
 
+def main(cfg):
+    run(cfg)
+
 if __name__ == "__main__":
-    main()
+    main(OmegaConf.load("all.yaml"))
 """
 
 
@@ -353,6 +355,33 @@ def test_parts_of_a_configuration_name_what_they_make(tmp_path, unet, first, mod
         (tmp_path / name).write_text(text.replace("UNET", unet).replace("FIRST", first).replace("MODEL", model))
     told = {one.code: one.message for one in lint(tmp_path)}
     assert (counted in told["TDL203"]) if counted else ("Conv2d" not in told.get("TDL203", ""))
+
+
+NESTED = """
+import torch
+from ldm.util import get_obj_from_str
+
+def build_from_cfg(cfg):
+    part = build_from_cfg(cfg.child) if cfg.child else None
+    return get_obj_from_str(cfg.target)(part)
+
+def main(cfg):
+    model = build_from_cfg(cfg.model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.load("rows.pt")).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main(torch.load("configuration.pt"))
+"""
+
+
+def test_a_function_that_calls_itself_for_parts_of_parts_comes_to_an_end(tmp_path):
+    for name, text in {**LATENT, "main.py": NESTED}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "conf.yaml").write_text("model:\n  target: ldm.nets.Table\n  child:\n    target: ldm.nets.Model\n")
+    assert "TDL101" in {one.code for one in lint(tmp_path)}
 
 
 def test_the_texts_of_a_file_have_the_keys_that_lead_to_them():

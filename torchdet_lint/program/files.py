@@ -301,7 +301,7 @@ class ProjectFiles:
         path = (first.removesuffix("~"), *rest)
         known = self._named.get(path[-1], [])
         found = [text for at, text in known if at[-len(path) :] == path]
-        if not found and first.endswith("~"):
+        if not found and first.endswith("~") and rest:
             found = [text for at, text in known if tuple(rest) in (at, at[1:])]
         return list(dict.fromkeys(found))
 

@@ -29,8 +29,9 @@ _SPLITS = frozenset({"split", "rsplit", "partition", "rpartition"})
 _TRIMS = frozenset({"lower", "replace", "strip"})
 _IMPORTS = frozenset({"builtins.__import__", "importlib.import_module"})
 _RELOADS = frozenset({"importlib.reload", "imp.reload"})
-# So many keys lead to an entry of a configuration.
+# So many keys lead to an entry of a configuration, and to one of an entry that a function is given.
 _KEYS = 3
+_MOST_KEYS = 5
 
 Place = tuple[ast.expr, "Scope"]
 
@@ -47,6 +48,12 @@ def with_text(name: str, parameter: str, text: str) -> str:
     return re.sub(pattern, lambda _: f"{{{text}", name) if f"{{${parameter}" in name else name
 
 
+def longer(text: str, keys: Sequence[str]) -> str:
+    """The keys of a `text` with more of them: the last few, for a function may call itself for a part of a part."""
+    parts = [*text[1:].split("/"), *keys]
+    return f"?{'/'.join(parts[-_MOST_KEYS:])}"
+
+
 def taken_as_text(name: str) -> Iterator[str]:
     """The parameters of the function around of which `name` says that they are texts, or have some."""
     return (match[1] for match in _PARAMETER.finditer(name)) if "{$" in name else iter(())
@@ -54,8 +61,8 @@ def taken_as_text(name: str) -> Iterator[str]:
 
 def unbound(text: str) -> str:
     """The keys of a parameter of which nothing is known, or of an entry of it: the names say what it is."""
-    parameter, _, keys = text[1:].partition("/")
-    return f"?{parameter}~/{keys}" if keys else f"?{parameter}"
+    parameter, slash, keys = text[1:].partition("/")
+    return f"?{parameter}~{slash}{keys}"
 
 
 def texts(node: ast.expr, scope: Scope) -> list[str]:

@@ -22,7 +22,7 @@ from torchdet_lint.program.events import (
     Body,
     Event,
 )
-from torchdet_lint.program.syntax.named_texts import DOTTED, spelled, taken_as_text, with_text
+from torchdet_lint.program.syntax.named_texts import DOTTED, longer, spelled, taken_as_text, with_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -209,9 +209,9 @@ def _text_of(argument: Argument, here: Mapping[str, Any]) -> str:
             continue
         if first[:1] == "$" and first not in ("$self", "$cls"):
             told = text_given(first[1:], here)
-            if told.startswith("?") or (told and not keys):
-                return "/".join((told, *keys))
-            return f"?{first[1:]}~/{'/'.join(keys)}" if keys else f"?{first[1:]}"
+            if told and not keys:
+                return told
+            return longer(told if told.startswith("?") else f"?{first[1:]}~", keys)
         if keys:
             return f"?{keys[0]}~/{'/'.join(keys[1:])}" if keys[1:] and first else f"?{'/'.join(keys)}"
     return ""
