@@ -292,6 +292,11 @@ def _f_strings(n: int) -> str:
     return lines(n, 's{i} = f"{torch.rand(1)} and {x!r:>10}"', HEAD)
 
 
+@shape(200)
+def _devices_that_are_overwritten(n: int) -> str:
+    return lines(n, 'd{i} = torch.device("cuda")\nd{i} = torch.device("cpu")\nx{i} = torch.rand(1).to(d{i})', HEAD)
+
+
 @shape(300)
 def _subscript_stores(n: int) -> str:
     return lines(n, 'd["k{i}"] = torch.rand(1)', HEAD)
@@ -1118,6 +1123,45 @@ def _notebook_quotes(n: int) -> Mapping[str, str]:
 @shape(60)
 def _notebook_settings(n: int) -> Mapping[str, str]:
     return {"example.ipynb": notebook(["import torch\n"] + ["torch.backends.cudnn.benchmark = True\n"] * n)}
+
+
+FINDER = """
+import importlib
+
+def import_class(name):
+    module, cls = name.rsplit(".", 1)
+    return getattr(importlib.import_module(module), cls)
+
+def build(config):
+    return import_class(config["target"])(**config["params"])
+"""
+
+
+@shape(60)
+def _files_that_texts_name(n: int) -> dict[str, str]:
+    nets = {f"net{i}.py": HEAD + f"class Net{i}:\n    def __init__(self): self.w = torch.rand(1)\n" for i in range(n)}
+    made = lines(n, '    import_class("net{i}.Net{i}")()', "from finder import import_class\ndef main():\n")
+    return {"finder.py": FINDER, "main.py": f'{made}if __name__ == "__main__":\n    main()\n'} | nets
+
+
+@shape(60)
+def _parts_of_configurations(n: int) -> dict[str, str]:
+    nets = {f"net{i}.py": HEAD + f"class Net{i}:\n    def __init__(self): self.w = torch.rand(1)\n" for i in range(n)}
+    told = {f"conf/part{i}.yaml": f"part{i}:\n  target: net{i}.Net{i}\n  params: {{}}\n" for i in range(n)}
+    made = lines(n, "    build(config.part{i})", "from finder import build\ndef main(config):\n")
+    return {"finder.py": FINDER, "main.py": f'{made}if __name__ == "__main__":\n    main(1)\n'} | nets | told
+
+
+@shape(60)
+def _trainers_of_other_files(n: int) -> dict[str, str]:
+    kinds = "from lightning.pytorch import Trainer\n" + lines(
+        n, "class T{i}(Trainer):\n    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)"
+    )
+    options = lines(n, 'O{i} = {"deterministic": False}')
+    made = "import kinds, options\n" + lines(
+        n, "a{i} = kinds.T{i}(deterministic=False)\nb{i} = kinds.T{i}(**options.O{i})"
+    )
+    return {"kinds.py": kinds, "options.py": options, "main.py": made}
 
 
 @shape(30)

@@ -125,3 +125,60 @@ def test_a_configuration_that_comes_or_changes_is_seen(tmp_path):
     assert found() == found() == []
     (tmp_path / "fit.yaml").unlink()
     assert found() == []
+
+
+NAMED = """
+import importlib
+import torch
+
+def find(path):
+    module, name = path.rsplit(".", 1)
+    return getattr(importlib.import_module(module), name)
+
+def main(cfg):
+    model = find(cfg.model)()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.load("rows.pt")).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main(torch.load("configuration.pt"))
+"""
+
+
+def test_a_text_in_a_configuration_that_comes_or_changes_is_seen(tmp_path):
+    (tmp_path / "main.py").write_text(NAMED.replace("find(", "find_class("))
+    (tmp_path / "nets.py").write_text("import torch\n\ndef make():\n    return torch.nn.Linear(2, 2)\n")
+    settings = Settings(root=str(tmp_path), jobs=1, cache_dir=str(tmp_path / ".cache"))
+
+    def found():
+        return [finding.code for finding in run.run([str(tmp_path)], settings).findings]
+
+    assert found() == found() == []
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "small.yaml").write_text("model: nets.other\n")
+    assert found() == found() == []
+    (tmp_path / "conf" / "small.yaml").write_text("model: nets.make\n")
+    assert found() == found() == ["TDL101"]
+    (tmp_path / "conf" / "small.yaml").unlink()
+    assert found() == []
+
+
+def test_options_of_another_file_that_a_third_one_changes_are_asked_again(tmp_path):
+    (tmp_path / "settings.py").write_text('TRAINER = {"deterministic": False}\n')
+    main = "import settings\nfrom lightning.pytorch import Trainer\n\nTrainer(**settings.TRAINER)\n"
+    (tmp_path / "main.py").write_text(main)
+    settings = Settings(root=str(tmp_path), jobs=1, cache_dir=str(tmp_path / ".cache"))
+
+    def found():
+        return [finding.code for finding in run.run([str(tmp_path)], settings).findings]
+
+    assert found() == found() == ["TDL208"]
+    (tmp_path / "other.py").write_text(
+        "import settings\n\n\ndef change(options):\n    settings.TRAINER.update(options)\n"
+    )
+    assert found() == found() == []
+    (tmp_path / "other.py").write_text("import settings\n\ndef show():\n    return settings.TRAINER.keys()\n")
+    assert found() == found() == ["TDL208"]
+    (tmp_path / "settings.py").write_text('TRAINER = {"deterministic": True}\n')
+    assert found() == []

@@ -304,3 +304,22 @@ def test_a_project_may_be_used_from_the_folder_above_it(name, found):
     texts = {_at(one): b"" for one in ("tools.py", "nets/small.py", "nets/train.py")}
     place = ModuleMap(ROOT, texts, texts.get).locate(name, script)
     assert (place.path if place is not None else None) == (_at(found) if found else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "setup", "found"),
+    [
+        ("kit.find", "kit/setup.py", "kit/kit/__init__.py"),
+        ("kit", "kit/pyproject.toml", "kit/kit/__init__.py"),
+        ("kit.io", "kit/setup.py", "kit/kit/io.py"),
+        ("kit.find", "setup.py", None),
+        ("torch.nn", "torch/setup.py", None),
+        ("tools.draw", "tools/setup.py", None),
+    ],
+)
+def test_a_package_may_be_installed_from_a_folder_of_its_name(name, setup, found):
+    script = _at("main.py")
+    names = ("kit/kit/__init__.py", "kit/kit/io.py", "torch/torch/__init__.py", "tools/other.py", setup)
+    texts = {_at(one): b"" for one in names} | {script: b""}
+    place = ModuleMap(ROOT, texts, texts.get).locate(name, script)
+    assert (place.path if place is not None else None) == (_at(found) if found else None)

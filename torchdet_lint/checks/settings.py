@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import default_of, keeps
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
@@ -21,6 +23,7 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.finding import Applicability, Severity
     from torchdet_lint.module.facts import Class
@@ -59,7 +62,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         asked: Applicability | None = "unsafe" if by_calls or option else None
         related = (RelatedNode(given.node, _SAID_BY_CALLS),) if by_calls else ()
         yield Violation(assignment.node, details, variant, changes=change, applicability=asked, related=related)
-    for call, row in table.calls(module, rule, by_callers=True):
+    for call, row in itertools.chain(table.calls(module, rule, by_callers=True), _handed_on(module, rule)):
         passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
         values = [value for value in passed if value is not None]
         by_calls = not module.meets(call, row.when, row.parameters)
@@ -73,6 +76,25 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         unsure = f"{row.variant}-unknown"
         variant = unsure if unknown and unsure in rule.messages else row.variant
         yield Violation(call.node, details, variant, row.severity, changes=changes, **(said if by_calls else {}))
+
+
+def _handed_on(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
+    """The calls of classes and functions of the project that hand an argument on to a class of a row, or derive from
+    it, each with that row."""
+    rows = [row for row in rule.calls if all(_is_class(name) for name in row.names)]
+    handing = module.shared(HandingOn)
+    for word in sorted({condition.argument for row in rows for condition in row.when}):
+        asking = [row for row in rows if any(condition.argument == word for condition in row.when)]
+        for call in handing.passing(word, frozenset(name for row in asking for name in row.names)):
+            for row in asking:
+                if not set(row.names).isdisjoint(call.names) and module.meets(call, row.when, row.parameters):
+                    yield call, row
+                    break
+
+
+def _is_class(name: str) -> bool:
+    owner, _, last = name.rpartition(".")
+    return last[:1].isupper() and not owner.endswith("()")
 
 
 def _set_right_too(module: Module, rule: Rule, call: Call) -> dict[str, str]:

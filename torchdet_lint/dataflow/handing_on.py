@@ -78,7 +78,7 @@ class HandingOn:
             if target in call.names or not (word in call.arguments.keywords or _is_called_loader(call)):
                 continue
             start = Passed(call.arguments.positional, dict(call.arguments.keywords), call.opaque)
-            found = self._ends_at(call, start, target)
+            found = self._ends_at(call, start, frozenset({target}))
             if found is None:
                 continue
             names, passed = found
@@ -92,10 +92,28 @@ class HandingOn:
                 continue
             mark = made.bound[word]
             more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, mark)})
-            further = self._ends_at(call, more, target)
+            further = self._ends_at(call, more, frozenset({target}))
             arrived = further[1].keywords if further is not None and not further[1].shared else {}
             reached = frozenset(name for name in added if arrived.get(name) is mark)
             yield HandedOn(made, own, reached, by=passed.by)
+
+    def passing(self, word: str, targets: frozenset[str]) -> Iterator[Call]:
+        """The calls of this file with an argument `word`, in a dictionary in sight too, that amount to a call of one of
+        `targets`, as that call. Where this names the argument, it tells of it itself."""
+        passes = re.compile(rf"(?<![\w.]){word}\s*=(?!=)|[\"']{word}[\"']\s*:")
+        if word not in self.module.text or passes.search(self.module.text) is None:
+            return
+        self.module.load_where(lambda text: "**" in text or (word in text and passes.search(text) is not None))
+        for call in self.module.calls:
+            written = any(arg.star == "**" or (arg.keyword and arg.keyword.value == word) for arg in call.node.args)
+            if not written or not targets.isdisjoint(call.names) or word not in call.arguments.keywords:
+                continue
+            start = Passed(call.arguments.positional, dict(call.arguments.keywords), call.opaque)
+            found = self._ends_at(call, start, targets)
+            given = start.keywords[word]
+            if found is None or found[1].keywords.get(word) is not given or _names(found[1].by, word):
+                continue
+            yield call.amounting_to(found[0], found[1].positional, found[1].keywords, found[1].opaque)
 
     def receiving(self, target: str) -> Iterator[HandedOn]:
         """The calls of `target` in this file that are passed the `**options` of the function around, or those that the
@@ -147,25 +165,25 @@ class HandingOn:
                 if passed is not None and not passed.opaque:
                     yield passed
 
-    def _ends_at(self, call: Call, passed: Passed, target: str) -> tuple[tuple[str, ...], Passed] | None:
+    def _ends_at(self, call: Call, passed: Passed, targets: frozenset[str]) -> tuple[tuple[str, ...], Passed] | None:
         """The names of the library's callable that `call` ends at where it passes that, and what it is passed."""
         self._left = _MANY
         names = call.own or taken_whole(call.node.func, self.module)
-        found = self._amounts_to(self.module, names, passed, target, _DEEP)
+        found = self._amounts_to(self.module, names, passed, targets, _DEEP)
         callee = self.edges.callee(call.node, ()) if found is None else None
         if callee is None or callee.function is None:
             return found
-        return self._called(callee.module, callee.function, passed, target, _DEEP, bound=callee.bound)
+        return self._called(callee.module, callee.function, passed, targets, _DEEP, bound=callee.bound)
 
     def _amounts_to(
-        self, module: Module, names: Sequence[str], passed: Passed, target: str, depth: int
+        self, module: Module, names: Sequence[str], passed: Passed, targets: frozenset[str], depth: int
     ) -> tuple[tuple[str, ...], Passed] | None:
         """The names of the library's callable that a call of `names` in `module` ends at, and what it is passed."""
         for name in names if depth > 0 and self._left > 0 else ():
             self._left -= 1
             plain = name.removesuffix(".__init__")
             library = tuple(module.library.ancestors(plain))
-            if target in library:
+            if not targets.isdisjoint(library):
                 return library, passed
             place = (module, plain[2:]) if plain.startswith("@.") else None
             if place is None and module.neighbour is not None and "()" not in plain:
@@ -175,25 +193,25 @@ class HandingOn:
             class_ = place[0].local_class(f"@.{place[1]}")
             function = place[0].definition(place[1]) if class_ is None else None
             found = (
-                self._made(place[0], class_, passed, target, depth)
+                self._made(place[0], class_, passed, targets, depth)
                 if class_ is not None
-                else self._called(place[0], function, passed, target, depth)
+                else self._called(place[0], function, passed, targets, depth)
             )
             if found is not None:
                 return found
         return None
 
     def _made(
-        self, module: Module, class_: Class, passed: Passed, target: str, depth: int
+        self, module: Module, class_: Class, passed: Passed, targets: frozenset[str], depth: int
     ) -> tuple[tuple[str, ...], Passed] | None:
         """An object of `class_` is made."""
         bases = module.base_names(class_)
         if "__init__" not in class_.methods:
-            return self._amounts_to(module, bases, passed, target, depth - 1)
-        return self._called(module, module.definition("__init__", class_), passed, target, depth, bound=True)
+            return self._amounts_to(module, bases, passed, targets, depth - 1)
+        return self._called(module, module.definition("__init__", class_), passed, targets, depth, bound=True)
 
     def _called(
-        self, module: Module, function: cst.FunctionDef | None, passed: Passed, target: str, depth: int,
+        self, module: Module, function: cst.FunctionDef | None, passed: Passed, targets: frozenset[str], depth: int,
         *, bound: bool = False,
     ) -> tuple[tuple[str, ...], Passed] | None:  # fmt: skip
         """The `function` is called, `bound` where its first parameter is not among the arguments: of the ways it may go
@@ -207,7 +225,7 @@ class HandingOn:
                 continue
             inner = self._rebound(module, function, call, passed, bound=bound)
             if inner is not None and (base or inner.keywords):
-                found = self._amounts_to(module, module.resolve(call.func), inner, target, depth - 1)
+                found = self._amounts_to(module, module.resolve(call.func), inner, targets, depth - 1)
                 ways += [found] if found is not None else []
         return max(ways, key=lambda way: _handed_on(passed, way[1]), default=None)
 
@@ -285,6 +303,11 @@ class HandingOn:
         if id(function) not in self._texts:
             self._texts[id(function)] = module.code(function.body)
         return self._texts[id(function)]
+
+
+def _names(by: tuple[Module, cst.Call] | None, word: str) -> bool:
+    """Whether the call by which arguments were handed on names the argument `word`."""
+    return by is not None and any(arg.keyword is not None and arg.keyword.value == word for arg in by[1].args)
 
 
 def _handed_on(passed: Passed, further: Passed) -> int:

@@ -39,6 +39,8 @@ _WORDS = lazy(rb"\w+")
 # What stands before a dot: the name, and the one before that; of so many bytes.
 _OWNER = lazy(rb"(?:(\w+)\.)?(\w+)\Z")
 _OWNED = 120
+# What changes a dictionary, behind its name.
+_CHANGES = rb"\s*(?:(?:\[[^\]\n]*\])+\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
 
 
 class Neighbours:
@@ -146,6 +148,19 @@ class Neighbours:
         having = (path for path in paths if word in (self._contents.of(path)[0] or b""))
         return sum(1 for _ in itertools.islice(having, most))
 
+    def changed(self, name: str, file: str, but: str) -> bool:
+        """Whether a file around `file` changes the dictionary that it binds to `name`, neither itself nor `but`."""
+        word = name.encode()
+        changes = re.compile(rb"(?<!\w)" + re.escape(word) + _CHANGES)
+        for folder in self.around(file).folders:
+            self.relied.add(self._looked_at(folder))
+            for one in self.modules.python_files(folder):
+                path = f"{folder}{os.sep}{one}"
+                data = self._contents.of(path)[0] if path not in (file, but) else None
+                if data is not None and word in data and changes.search(data):
+                    return True
+        return False
+
     def _is_heir(self, module: Module, one: Class, class_: str, file: str) -> bool:
         """Whether the class `one` of `module` names `class_` of `file` as its base."""
         bases = [self.find(full, module.source.path) for full in module.base_names(one)]
@@ -200,6 +215,7 @@ class Neighbours:
                     module = None
             if module is not None:
                 module.neighbour = lambda name: self.find(name, path)
+                module.changed = lambda name, file: self.changed(name, file, path)
                 if (foreign := self._foreign) is not None:
                     module.foreign = lambda name: foreign(name, path)
             self._known[path] = content, module
@@ -268,7 +284,7 @@ class Surroundings:
 
     def naming(self, name: str, most: int) -> list[Module] | None:
         """The files in which `name` stands; None where these are more than `most`, or nobody looks any more."""
-        if self._left <= 0 or self.neighbours.count(self._folders, name.encode(), most + 1) > most:
+        if self._left <= 0 or self.neighbours.count(self.folders, name.encode(), most + 1) > most:
             return None
         return list(self._naming(name))
 
@@ -276,13 +292,13 @@ class Surroundings:
         """The files in which `name` stands, of which `wanted` says so, so far as it is parsed there."""
         wanted = wanted or re.compile(rb"\b" + name.encode() + rb"\b").search
         self._left -= 1
-        for folder in self._folders if self._left >= 0 else ():
+        for folder in self.folders if self._left >= 0 else ():
             for module in self.neighbours.in_folder(folder, self.file, name.encode(), wanted):
                 module.load_where(word=name)
                 yield module
 
     @functools.cached_property
-    def _folders(self) -> tuple[str, ...]:
+    def folders(self) -> tuple[str, ...]:
         """The folder of the file, those above it, and the few that lie beside it or one of those."""
         modules = self.neighbours.modules
         folder, found, below = os.path.split(self.file)[0], list[str](), list[str]()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.MULTILINE)
 _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
-_PICKERS = ("import_module", "__import__", "instantiate")
+_PICKERS = ("import_module", "__import__", "instantiate", "resolve_name")
 _CHECK = lazy(r"check_.*\.py")
 _INSTALLED = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
@@ -199,4 +199,5 @@ def _led_to(start: Iterable[str], leads: Callable[[str], Iterable[str]]) -> set[
 
 def _picks_modules(text: str) -> bool:
     """Whether a file imports a module, or makes an object, by a name that it works out."""
-    return any(_PICKED_MODULE.match(text, at + len(word)) for word in _PICKERS for at in places(word, text))
+    words = (*_PICKERS, "locate") if "pydoc" in text else _PICKERS
+    return any(_PICKED_MODULE.match(text, at + len(word)) for word in words for at in places(word, text))

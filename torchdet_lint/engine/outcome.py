@@ -32,8 +32,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
     without gradients; `scored` are the rows of findings in what all of them run without gradients, `shared` those of
     findings in what this file runs once, but the files that import it perhaps too. `on_host` says that one of
-    them trains and none names a device but the CPU, `host_script` that the file is a program by itself, which names
-    none either; `off` are the rows of switches that no call in sight turns on,
+    them trains, or hides all GPUs, and none that sees them names a device but the CPU, `host_script` that the file
+    is a program by itself, which names none either; `off` are the rows of switches that no call in sight turns on,
     `repeated` those of loaders that a program which seeds torch evidently runs, `mixed` those that one runs which does
     not, too. `fresh` says that one of them may take a seed that is different in every run; `unreached` are the rows of
     findings about ops in arms that all calls rule out, `early` those of loaders that a program makes before it seeds

@@ -209,7 +209,7 @@ class Settling:
         seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
         elsewhere = self._seeded_elsewhere(entries)
         anywhere = reach(entry.file for entry in entries)
-        on_host = reach(entry.file for entry in programs if entry.trains)
+        on_host = reach(entry.file for entry in programs if entry.trains or entry.hides_gpus)
         on_host -= reach(entry.file for entry in programs if entry.has("cuda"))
         scripts = {entry.file for entry in programs if self._is_host_script(entry)}
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])

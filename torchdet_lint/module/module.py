@@ -93,6 +93,8 @@ class Module:
         # The files around this one in which a name stands, at most so many, where somebody knows the others; None where
         # there are more, or nobody can tell.
         self.naming: Callable[[str, int], list[Module] | None] | None = None
+        # Whether a file changes the dictionary that another one binds to a name: neither that one nor this.
+        self.changed: Callable[[str, str], bool] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
         self.own: Callable[[str], bool] | None = None
         # The modules of the project whose dotted names in a file begin with a text.
@@ -159,6 +161,7 @@ class Module:
 
         data = self.data = DataFiles(values, source.path)
         dictionaries = self.dictionaries = Dictionaries(values, self._function, data)
+        dictionaries.elsewhere = self._dictionary_of
         self.dictionary = dictionaries.dictionary
 
         calls = self.every_call = Calls(dictionaries)
@@ -205,6 +208,21 @@ class Module:
 
     def _constant_of(self, name: str) -> tuple[object] | None:
         """The constant that another file of the project gives to a dotted name: at top level, or in a class there."""
+        found = self._bound_elsewhere(name)
+        return found[0].constant(found[1], found[0].scope, None) if found is not None else None
+
+    def _dictionary_of(self, name: str, depth: int) -> dict[str, Value] | None:
+        """The entries of the dictionary that another file of the project gives to a dotted name, and no third one
+        changes."""
+        found = self._bound_elsewhere(name)
+        if found is None or self.changed is None:
+            return None
+        other, node = found
+        entries = other.dictionary(node, other.scope, None, depth)
+        return None if not entries or self.changed(code(node), other.source.path) else entries
+
+    def _bound_elsewhere(self, name: str) -> tuple[Module, cst.Name | cst.Attribute] | None:
+        """The file of the project that binds a dotted name, at top level or in a class there, and what it is there."""
         if self.neighbour is None or name.partition(".")[0] in self.library.roots | STANDARD:
             return None
         found = self.neighbour(name)
@@ -214,8 +232,7 @@ class Module:
         owner, _, attribute = last.rpartition(".")
         other.load_where(None, owner or last)
         name_node = cst.Name(owner or last)
-        node = cst.Attribute(name_node, cst.Name(attribute)) if owner else name_node
-        return other.constant(node, other.scope, None)
+        return other, cst.Attribute(name_node, cst.Name(attribute)) if owner else name_node
 
     def _function(self, name: str) -> tuple[Dictionaries, cst.FunctionDef] | None:
         found = self.function(name)

@@ -88,7 +88,7 @@ class Values:
         # The constant that another file binds to a dotted name, where somebody knows the other files.
         self.elsewhere: Callable[[str], tuple[object] | None] | None = None
         # The entries of a dictionary in sight, likewise.
-        self.dictionary: Callable[[cst.BaseExpression, Scope, int | None], dict[str, Value] | None] | None = None
+        self.dictionary: Callable[..., dict[str, Value] | None] | None = None
 
     def entries(self, value: Value) -> dict[str, Value] | None:
         """The entries of the dictionary that `value`, of this file, is; None where it is none in sight."""
@@ -129,7 +129,7 @@ class Values:
             right = self.constant(node.orelse, scope, order, depth - 1)
             return left if left is not None and right is not None and matches(left[0], right[0]) else None
         if isinstance(node, cst.Attribute):
-            values = self.resolver.self_attribute(node, scope) or self._class_attribute(node, scope, order)
+            values = self.resolver.self_attribute(node, scope) or self.class_attribute(node, scope, order)
             known = self._agreed(values, depth) or self._imported(node, scope, order)
             picks = known is None and not values and node.attr.value not in self._given
             return self._constant_entry(node, scope, order, depth) if picks else known
@@ -142,9 +142,11 @@ class Values:
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int
     ) -> tuple[object] | None:
         entry = self.entry(node, scope, order) if self.entry is not None else None
-        return self.constant(entry.node, entry.scope, entry.order, depth - 1) if entry is not None else None
+        if entry is None:
+            return None
+        return entry.evaluator.constant(entry.node, entry.scope, entry.order, depth - 1)
 
-    def _class_attribute(self, node: cst.Attribute, scope: Scope, order: int | None) -> list[Expression]:
+    def class_attribute(self, node: cst.Attribute, scope: Scope, order: int | None) -> list[Expression]:
         """The value of `Config.workers` where the body of a class at top level alone gives it."""
         if not isinstance(node.value, cst.Name):
             return []

@@ -132,6 +132,10 @@ TRAINING_FLAGS = frozenset({"backward", "fits"})
 SEEDED_BY_SOME = "seeded by some"
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
+# The program hides all GPUs, in every run, before CUDA starts; and it may let some be seen.
+HIDDEN = "flag:hidden"
+VISIBLE = "flag:visible"
+_STARTS = ("flag:cuda", "flag:started")
 _DRAWS = frozenset({"draw", "first", "begin", "borrow", "late", "branch", "unsure"})
 _GENERATOR = {
     "python": "python",
@@ -163,8 +167,12 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.now and step.kind not in ("later", "process", WORKER)
-    sure = ordered and ON_CUDA in inner and _in_every_run(arms, step.branch)
-    fresh = [key for key in inner if key not in found and (sure or key != ON_CUDA)]
+    sure = {key for key in (ON_CUDA, HIDDEN) if ordered and key in inner and _in_every_run(arms, step.branch, key)}
+    if HIDDEN in sure and not found.keys().isdisjoint(_STARTS):
+        sure.discard(HIDDEN)
+    if HIDDEN in sure and VISIBLE not in inner and inner[HIDDEN].what != "default":
+        found.pop(VISIBLE, None)
+    fresh = [key for key in inner if key not in found and (key in sure or key not in (ON_CUDA, HIDDEN))]
     for key in fresh:
         ref, (kind, _, channel) = inner[key], key.partition(":")
         if kind in ("draw", "flag", "begin", "some") or (kind == "borrow" and (step.node is None or step.lends)):
@@ -185,14 +193,14 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         found.setdefault(key, inner[key])
 
 
-def _in_every_run(arms: dict[str, tuple[int, ...]], branch: tuple[int, ...]) -> bool:
-    """Whether every run that does not fail uses CUDA, which is used in `branch`: it is on none, or was used in the
-    other arm of each `if` around it too. `arms` remembers in which it was."""
+def _in_every_run(arms: dict[str, tuple[int, ...]], branch: tuple[int, ...], key: str) -> bool:
+    """Whether every run that does not fail does what `key` says, as is done in `branch`: it is on none, or the other
+    arm of each `if` around it does so too. `arms` remembers which did."""
     branch = tuple(arm for arm in branch if arm != GUARD and arm >= -FAILS)
     while branch:
         *around, arm = branch
-        arms[f"{ON_CUDA}{branch}"] = branch
-        if f"{ON_CUDA}{(*around, -arm)}" not in arms:
+        arms[f"{key}{branch}"] = branch
+        if f"{key}{(*around, -arm)}" not in arms:
             return False
         branch = tuple(around)
     return True

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.finding import NeedHelper, Severity
 from torchdet_lint.program.effects import (
     BASE_SEED,
+    HIDDEN,
     ITEMS,
     STARTED,
     STEPS,
     TRAINING,
+    VISIBLE,
     WORKER,
     Effects,
     Node,
@@ -201,8 +203,13 @@ class Entry(NamedTuple):
         return found
 
     def has(self, flag: str) -> bool:
-        """Whether the program has the flag."""
-        return f"flag:{flag}" in self.effects
+        """Whether the program has the flag; none uses CUDA that hides all GPUs."""
+        return f"flag:{flag}" in self.effects and not (flag == "cuda" and self.hides_gpus)
+
+    @property
+    def hides_gpus(self) -> bool:
+        """Whether every run of the program hides all GPUs before CUDA starts."""
+        return HIDDEN in self.effects and VISIBLE not in self.effects
 
     @property
     def takes_or_writes(self) -> bool:

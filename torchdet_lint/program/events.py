@@ -40,6 +40,14 @@ TOLD = "|"
 CHILDREN = "**"
 # Before a name: the dictionary that stands at that row and column of the file, of which Hydra makes an object.
 WRITTEN = "="
+# What a call is given by `**`, among its keywords; and what a function takes so.
+REST = "**"
+# In a name, behind a function and before a closing brace: what is known of the text by which it finds what it gives.
+NAMED = "{"
+# The name of what finds that itself.
+LOCATE = "pydoc.locate"
+# The kind of a test of a parameter that is such a text: no arm depends on it.
+SPELLS = "spells"
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
@@ -90,7 +98,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One thing that a body does.
 
     `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the
-    variable `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the
+    variable `names[0]` is set to `positional[0]`, of which nothing is known where not every run does so; by `names[1]`
+    only where it is not set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the
     program fails without: `needed`), `update` (`p.grad += …`: `grad`; `p -= p.grad`: `step`, and how the gradient
     came), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an
     attribute `names` of what may be an object of the project, not called), `iterate` (a loader that a call of

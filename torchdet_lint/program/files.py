@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Body, Event
@@ -30,6 +31,14 @@ _TEXTS = 32_000_000
 # How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
 _SHELF = 12
 _IMPORTED_THROUGH = 8
+# A dotted text in quotes, and what stands before one that an option of a command line has by default, or that a field
+# or an entry of that name is.
+_QUOTED = lazy(r"[\"']([A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+)[\"']")
+_NAMES_TEXT = lazy(
+    r"(?:--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]*="
+    r"|(?<![\w.-])([A-Za-z_]\w*)[\"']?(?:[ \t]*:[ \t]*[\w\[\]|.]{1,40})?[ \t]*[:=])[ \t]*\Z"
+)
+_BEFORE = 250
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
 
 
@@ -284,6 +293,36 @@ class ProjectFiles:
         object keeps the whole, as `self.cfg.model`, where there is nothing else."""
         configs, keys = self.configs_of(file), path.split("/")
         return self.configs.at(file, configs, keys) or self.configs.at(file, configs, keys[1:] or keys)
+
+    def named_by(self, keys: str) -> list[str]:
+        """The dotted texts that YAML of the project has under `keys`, as braces of names hold them, and those that an
+        option, a field or an entry of that name is. What the first key of `arg~/model` stands for may be the whole."""
+        first, *rest = keys.split("/")
+        path = (first.removesuffix("~"), *rest)
+        known = self._named.get(path[-1], [])
+        found = [text for at, text in known if at[-len(path) :] == path]
+        if not found and first.endswith("~") and rest:
+            found = [text for at, text in known if tuple(rest) in (at, at[1:])]
+        return list(dict.fromkeys(found))
+
+    @functools.cached_property
+    def _named(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
+        """By the last key, the keys that lead to dotted texts, the folder of the file first, and these texts."""
+        found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        folders = sorted({str(PurePath(path).parent) for path in self._listed})
+        for at, text in (*self.configs.texts(folders), *self._defaults()):
+            found.setdefault(at[-1], []).append((at, text.replace(":", ".")))
+        return found
+
+    def _defaults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The dotted texts in the listed files that options of a command line have by default, and those that fields
+        and entries are."""
+        for path in sorted(self._listed):
+            text = self.text(path)
+            for match in _QUOTED.finditer(text):
+                before = _NAMES_TEXT.search(text, max(match.start() - _BEFORE, 0), match.start())
+                if before is not None:
+                    yield ("", (before[1] or before[2]).replace("-", "_")), match[1]
 
     def written(self, file: str, table: str, path: list[str]) -> list[dict[str, Any]]:
         """The mapping at `path` of a dictionary that `file` writes out at the place `table`, `=12:4`."""

@@ -5,6 +5,7 @@ Only files that the program names, or that lie where such programs keep them, ar
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,15 @@ _FOLDERS = ("", "configs", "config", "conf")
 _TARGETS = ("target", "cls", "class")
 _COMMAND_LINE = frozenset({"seed_everything", "trainer", "model", "data"})
 _PACKAGE = lazy(r"^#\s*@package\s+(\S+)", re.MULTILINE)
+# A line with a key, behind dashes too, and what stands there where that is a dotted name; and such a name.
+_DOTTED = lazy(r":[ \t]+[\"']?[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+[\"']?[ \t]*(?:$|#|\r|\n)")
+_LINE = lazy(
+    r"(?m)^(?P<indent> *(?:- +)*)[\"']?(?P<key>[\w-]+)[\"']? *:"
+    r"(?:[ \t]+[\"']?(?P<text>[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+)[\"']?[ \t]*(?=$|#|\r|\n)|[ \t\r\n]|$)"
+)
+# Folders that hold configurations, by their names.
+_OF_CONFIGS = lazy(r"(?i)(?:^|[/\\_-])(?:conf|cfg|option|exp|param|recipe|setting|yaml)")
+_MOST_TEXTS = 400
 _REFERENCE = lazy(r"\$\{([\w.]+)\}")
 
 
@@ -60,6 +70,29 @@ class Configs:
                 found.append(value)
         return found
 
+    def texts(self, folders: Iterable[str]) -> Iterator[tuple[tuple[str, ...], str]]:
+        """The dotted texts in the YAML of `folders` and of the folders of configurations in them, each with the name of
+        its folder, which may be that of a group, and the keys that lead to it."""
+        for path in itertools.islice(self._files_in(folders), _MOST_TEXTS):
+            group = os.path.basename(os.path.dirname(path))
+            yield from (((group, *at), text) for at, text in dotted_texts(self._text(path)))
+
+    def _files_in(self, folders: Iterable[str]) -> Iterator[str]:
+        """The YAML in `folders` and in the folders of configurations in them, in order."""
+        left = sorted({self._root, *folders}, reverse=True)
+        seen = set(left)
+        most = len(left) + _MOST_TEXTS
+        while left and most > 0:
+            most -= 1
+            folder = left.pop()
+            names = self._listing(folder)
+            yield from (os.path.join(folder, name) for name in yaml_names(names))
+            inside = _OF_CONFIGS.search(os.path.relpath(folder, self._root)) is not None
+            inner = [name[:-1] for name in sorted(names) if name[-1] == "/" and (inside or _OF_CONFIGS.search(name))]
+            wanted = [path for name in inner if (path := os.path.join(folder, name)) not in seen]
+            seen.update(wanted)
+            left += reversed(wanted)
+
     def _whole(self, path: str, name: str) -> dict[str, Any]:
         if name:
             return _Composer(path, self._read).whole(name)
@@ -82,6 +115,21 @@ class Configs:
                         if isinstance(data, dict) and _is_command_line(data):
                             found.append(data)
         return self._lines[here]
+
+
+def dotted_texts(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The dotted names in the `text` of a YAML file, `target: net.st_gcn.Model`, each with the keys that lead to it, as
+    far as these stand on lines of their own."""
+    if _DOTTED.search(text) is None:
+        return
+    around: list[tuple[int, str]] = []
+    for line in _LINE.finditer(text):
+        depth = len(line["indent"])
+        while around and around[-1][0] >= depth:
+            around.pop()
+        around.append((depth, line["key"]))
+        if line["text"]:
+            yield tuple(key for _, key in around), line["text"]
 
 
 def yaml_names(names: Iterable[str]) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, TOLD, WRITTEN
+from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, LOCATE, NAMED, TOLD, WRITTEN
 from torchdet_lint.program.launch_configs import called
+from torchdet_lint.program.syntax.named_texts import DOTTED, spelled, unbound, with_text
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _NESTED = 60
 _FAMILY = 40
 _CALLED = ("class", "function")
+# Of more things that configurations name under one key nobody can tell which is meant.
+MOST_NAMED = 12
 _TAKES = (["get"], ["build"])
 # A name with a module that is picked at run time: its package, what its name begins and ends with, and what follows.
 _PARTS = lazy(r"\[\w*\*\w*\]")
@@ -57,7 +60,8 @@ class Lookup:
 
         `level` is how many results of functions and attributes may be looked through on the way."""
         mine = owner if name.startswith("$") else ("", "")
-        key = (name, file, mine, within if name.startswith("$super") else "", level)
+        inside = within if name.startswith("$super") or f"{NAMED}$" in name else ""
+        key = (name, file, mine, inside, level)
         known = self._evaluated.get(key)
         if known is not None:
             self._cut |= key in self._partial
@@ -105,6 +109,8 @@ class Lookup:
     def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, level: int) -> list[Referent]:
         if name.startswith(TOLD):
             return list(self.evaluate(name[1:], file, owner, within, level))
+        if NAMED in name:
+            return self._named(name, file, owner, within, level)
         if name.startswith("%"):
             return self._made(name, file, level)
         if name.startswith(WRITTEN):
@@ -121,6 +127,57 @@ class Lookup:
         else:
             return self._imported_name(name, file, level)
         return self.follow(referents, tokens, level)
+
+    def _named(self, name: str, file: str, owner: tuple[str, str], within: str, level: int) -> list[Referent]:
+        """What a function finds by a text: `find{net/st_gcn/Model}().train`."""
+        function, _, last = name.rpartition(NAMED)
+        text, _, rest = last.partition("}")
+        if text.startswith("$"):
+            text = self._by_default(text, file, within)
+        if function == LOCATE:
+            found = self._spelled(text, file, level)
+        else:
+            found = [
+                one
+                for referent in (self.evaluate(function, file, owner, within, level) if level > 0 else ())
+                for one in self._found_by(referent, text, file, level)
+            ]
+        return self.follow(found, TOKEN.findall(rest), level)
+
+    def _found_by(self, function: Referent, text: str, file: str, level: int) -> list[Referent]:
+        """What a function gives that finds it by its first argument, `text`."""
+        if function.kind == "external" and function.name in self.facts.words.locates:
+            return self._spelled(text, file, level)
+        body = self.files.summary(function.file).body(function.name) if function.kind == "function" else None
+        bound = body is not None and bool(body.first and function.owner[1])
+        taken = body.parameters[bound : bound + 1] if body is not None else ()
+        found: list[Referent] = []
+        for name in body.returns if body is not None and taken else ():
+            told = with_text(name, taken[0], text)
+            if told != name:
+                found.extend(self.evaluate(told, function.file, function.owner, function.name, level - 1))
+        return [referent for referent in found if referent.kind not in ("parameter", "unknown")]
+
+    def _by_default(self, text: str, file: str, within: str) -> str:
+        """A parameter of the function `within` of which nothing is known: its default, or what its name says."""
+        parameter, _, keys = text[1:].partition("/")
+        body = self.files.summary(file).body(within) if within and not keys else None
+        default = body.defaults.get(parameter) if body is not None else None
+        known = isinstance(default, str) and DOTTED.fullmatch(default) is not None
+        return spelled(default) if known and isinstance(default, str) else unbound(text)
+
+    def _spelled(self, text: str, file: str, level: int) -> list[Referent]:
+        """What a text names in the project or in a library that is known: a constant, or what configurations and
+        command lines have under its keys, unless they have too much there."""
+        texts = self.files.named_by(text[1:]) if text.startswith("?") else [text.replace("/", ".")]
+        found = dict.fromkeys(one for dotted in texts for one in self._in_project(dotted, file, level))
+        return list(found) if len(found) <= MOST_NAMED else []
+
+    def _in_project(self, dotted: str, file: str, level: int) -> list[Referent]:
+        full = self.library.canonical(dotted)
+        known = full.partition(".")[0] in self.library.roots
+        kinds = (*_CALLED, "instance", "module", "external") if known else (*_CALLED, "instance", "module")
+        return [one for one in self.evaluate(full, file, level=level) if one.kind in kinds]
 
     def _dollar(
         self, name: str, file: str, owner: tuple[str, str], within: str, level: int

@@ -4,7 +4,8 @@ A summary is made from `ast`, one function at a time and only when that function
 files costs what the functions it runs cost, a tenth of what libcst would ask. Names follow `names.py` (`torch.rand`,
 `@.helper`, `.data.load`, `torch.Generator().seed`); what only the caller knows starts with `$`: `$self.step`,
 `$super.fit`, `$model()` for the parameter `model` called. `%model/net()` is what Hydra makes of its configuration's
-`model.net`. `@.MODELS.[]` is an item of a dictionary, `$self.items.[]` of an attribute that starts empty.
+`model.net`. `@.MODELS.[]` is an item of a dictionary, `$self.items.[]` of an attribute that starts empty. Braces hold
+what is known of a text that names something: `@.import_class{net/gcn/Model}` (`named_texts.py`).
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ _MAPPED = lazy(r"[\"']([\w.]*)[\"']\s*:\s*[\"']([\w./-]*)[\"']")
 _RELATIVE = lazy(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 TEST_FILE = lazy(r"(?:test_.*|.*_test|conftest)\.py")
 """The name of a file of tests."""
+_INSTALLS = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
@@ -323,7 +324,15 @@ class ModuleMap:
                 best = found
             if len(best.rest) < 2:
                 break
-        return best or self._mapped(parts) or self._by_own_name(parts)
+        return best or self._mapped(parts) or self._by_own_name(parts) or self._installed_beside(parts)
+
+    def _installed_beside(self, parts: tuple[str, ...]) -> Place | None:
+        """What a name means by a package that is installed from a folder of its own name: `kit` of `kit/kit`, beside
+        whose inner folder a `setup.py` stands."""
+        folder = os.path.join(self.root, parts[0])
+        if parts[0] in _LIBRARIES or f"{parts[0]}/" not in self.listing(self.root):
+            return None
+        return None if _INSTALLS.isdisjoint(self.listing(folder)) else self._descend(folder, parts, top=True)
 
     def _by_own_name(self, parts: tuple[str, ...]) -> Place | None:
         """What a name means that begins with that of the root, in a project that is used from the folder above it."""

@@ -18,6 +18,9 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     operands: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
+    starting: frozenset[str] = frozenset()
+    visible: str = ""
+    hidden: str = "(?!)"
     needing: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
@@ -64,6 +67,11 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     def chooses_cuda(self) -> re.Pattern[str]:
         """An option of a command line with which a device of CUDA may be chosen: match."""
         return re.compile(rf"-{{1,2}}(?:no[-_])?(?:use[-_])?(?:{'|'.join(self.options)})\b")
+
+    @functools.cached_property
+    def hides_all(self) -> re.Pattern[str]:
+        """A value of the variable `visible` with which no GPU is seen: fullmatch."""
+        return re.compile(self.hidden)
 
     @functools.cached_property
     def names_switch(self) -> re.Pattern[str]:

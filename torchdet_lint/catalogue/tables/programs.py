@@ -31,6 +31,9 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     fields: frozenset[str] = frozenset()
     instantiates: frozenset[str] = frozenset()
     obeys: frozenset[str] = frozenset()
+    locates: frozenset[str] = frozenset()
+    finders: str = "(?!)"
+    makers_by_text: str = "(?!)"
     configured: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
@@ -84,6 +87,16 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def moves_what(self) -> re.Pattern[str]:
         """The last word of the name of a function that moves its first argument and gives it back: search."""
         return re.compile(self.movers)
+
+    @functools.cached_property
+    def finds_by_text(self) -> re.Pattern[str]:
+        """The last word of the name of a function that gives what a text names: search."""
+        return re.compile(self.finders)
+
+    @functools.cached_property
+    def makes_by_text(self) -> re.Pattern[str]:
+        """The last word of the name of a function that may make something of what a text names: match."""
+        return re.compile(self.makers_by_text)
 
     @functools.cached_property
     def builds(self) -> re.Pattern[str]:

@@ -77,6 +77,9 @@ class Dictionaries:
         values.entry = self.entry
         values.dictionary = self.dictionary
         self.defined = defined
+        # The entries of what another file binds to a dotted name, with the depth that is left, where somebody knows
+        # the other files.
+        self.elsewhere: Callable[[str, int], dict[str, Value] | None] | None = None
         self.library = values.resolver.library
         self.relations = values.resolver.relations
         self._facts = values.resolver.facts
@@ -113,7 +116,7 @@ class Dictionaries:
         if isinstance(value.node, cst.Attribute):
             outer = self._fields(value.node.value, value.scope, value.order, depth - 1) or {}
             inner = outer.get(value.node.attr.value)
-            return self.dictionary(inner.node, inner.scope, inner.order, depth - 1) if inner is not None else None
+            return self._inside(inner, depth - 1) if inner is not None else None
         if not isinstance(value.node, cst.Call) or not self.data.has_fields(value):
             return None
         return self.dictionary(node, scope, order, depth - 1)
@@ -150,7 +153,29 @@ class Dictionaries:
         if isinstance(node, cst.Call):
             return self._made_dictionary(node, scope, order, depth)
         inner = self.entry(node, scope, order) if isinstance(node, (cst.Attribute, cst.Subscript)) else None
-        return self.dictionary(inner.node, inner.scope, inner.order, depth - 4) if inner is not None else None
+        if inner is not None:
+            return self._inside(inner, depth - 4)
+        return self._attribute_dictionary(node, scope, order, depth) if isinstance(node, cst.Attribute) else None
+
+    def _inside(self, entry: Value, depth: int) -> dict[str, Value] | None:
+        """The entries of a dictionary that is an entry of another one, in whichever file that stands."""
+        find = entry.evaluator.dictionary
+        return find(entry.node, entry.scope, entry.order, depth) if find is not None else None
+
+    def _attribute_dictionary(
+        self, node: cst.Attribute, scope: Scope, order: int | None, depth: int
+    ) -> dict[str, Value] | None:
+        """The entries of `settings.OPTIONS`, which another file binds, and of `Config.OPTIONS`, which a class does."""
+        values = self.values.class_attribute(node, scope, order)
+        if values:
+            given = values[0]
+            return self.dictionary(given.node, given.scope, given.order, depth - 1) if len(values) == 1 else None
+        found = self.values.resolver.resolve(node, scope, order)
+        return self._dictionary_elsewhere(found[0], depth) if len(found) == 1 else None
+
+    def _dictionary_elsewhere(self, name: str, depth: int) -> dict[str, Value] | None:
+        known = self.elsewhere is not None and "()" not in name and not name.startswith("@.")
+        return self.elsewhere(name, depth - 1) if known and self.elsewhere is not None else None
 
     def _kept_dictionary(self, node: cst.Attribute, class_: Class, depth: int) -> dict[str, Value] | None:
         """The entries of a dictionary that objects of `class_` keep in an attribute, those that any method adds
@@ -277,6 +302,9 @@ class Dictionaries:
             return None
         here = order if home.function is scope.function else None
         bindings = live(home.bindings[name], here)
+        if len(bindings) == 1 and bindings[0].kind == "import":
+            found = self._dictionary_elsewhere(bindings[0].target, depth)
+            return self.changed(name, home, self._facts.text, here, found, depth) if found is not None else None
         if any(binding.kind != "assign" or binding.value is None or binding.path for binding in bindings):
             return None
         made = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.program.events import Argument
+from torchdet_lint.program.events import REST, Argument
 from torchdet_lint.program.syntax.conditions import decided
 from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, last_word, tail_of
@@ -93,7 +93,7 @@ class Arguments:
                 keywords = unpacked | keywords
                 opaque = opaque or not whole
                 if not whole and (paths := self.names.path(word.value, self.scope)):
-                    keywords["**"] = Argument(paths)
+                    keywords[REST] = Argument(paths, unsure=self._is_changed(word.value))
         return positional, keywords, opaque
 
     def composed(self, node: ast.Call) -> bool:
@@ -102,6 +102,14 @@ class Arguments:
         if any(isinstance(arg, ast.Starred) for arg in node.args):
             return False
         return all(self._is_composed(word.value) for word in node.keywords if word.arg is None)
+
+    def _is_changed(self, node: ast.expr) -> bool:
+        """Whether the function may change the dictionary that it calls by the name `node`."""
+        if not isinstance(node, ast.Name) or self.scope.kind != "function":
+            return True
+        around = self.scope.node
+        text = "".join(self.names.scopes.hollow.lines[around.lineno - 1 : around.end_lineno])
+        return any(f"{node.id}{change}" in text for change in (*_CHANGES, ".pop"))
 
     def _is_composed(self, node: ast.expr) -> bool:
         made, where = followed(node, self.scope)

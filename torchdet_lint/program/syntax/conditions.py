@@ -323,9 +323,14 @@ def device_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
         device = device_in(call)
         given = [device] if device is not None else []
     for node in given:
-        asked = _asked(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        if asked:
-            yield Test(asked, DEVICE)
+        yield from asked_as_device(node, scope)
+
+
+def asked_as_device(node: ast.expr, scope: Scope) -> Iterator[Test]:
+    """The parameter, or attribute of `self`, that `node` is, which says where something is put."""
+    asked = _asked(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    if asked:
+        yield Test(asked, DEVICE)
 
 
 def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = True) -> Argument | None:

@@ -14,6 +14,7 @@ from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
     LITERALS,
     PASSED_ON,
+    as_text,
     configuration_of,
     is_computed,
     is_off,
@@ -38,6 +39,9 @@ _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed",
 # An attribute of the object itself, and no more.
 _KEPT = lazy(r"\$self\.\w+")
 _STARTS_WORKER = "worker_init_fn"
+_SETS_VARIABLES = frozenset({
+    "os.environ.setdefault", "os.environ.update", "os.environ.pop", "os.putenv", "os.unsetenv",
+})  # fmt: skip
 # The words in the names of the methods that operators call.
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv",
@@ -83,6 +87,8 @@ class Expressions:
         self.kept = ""
         self.muted = False
         self.partly = False
+        # Below a `case` or an `except`, which stand on no branch.
+        self.sometimes = 0
         self.trained = 0
         self.bare: ast.expr | None = None
         # What comprehensions of the expression go through, by the name that stands for one of it.
@@ -231,9 +237,8 @@ class Expressions:
             if not tail:
                 return
             names = (f"?.{tail}",)
-        if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
-            names[0], node, branch
-        ):
+        if names[0] in _SETS_VARIABLES:
+            self.environment(names[0], node, branch)
             return
         positional, keywords, opaque = self.arguments.of(node)
         if names[0] in self.words.instantiates and (part := configuration_of(node)) is not None:
@@ -258,19 +263,32 @@ class Expressions:
         names = self.names.elements(self._over[owner.id], self.scope)
         return tuple(f"{name}.{function.attr}" for name in names) if isinstance(function, ast.Attribute) else names
 
-    def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
+    def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> None:
         """Record that a call sets environment variables, if it does."""
-        keys: list[ast.expr | None] = list(node.args[:1])
         if name == "os.environ.update":
-            keys = list(node.args[0].keys) if node.args and isinstance(node.args[0], ast.Dict) else []
-            for word in node.keywords:
-                if word.arg:
-                    self.add("env", node, branch, (word.arg,))
-        for key in keys:
-            known = constant(key, self.scope) if key is not None else None
-            if known is not None and isinstance(known[0], str):
+            pairs = self.arguments.pairs(*followed(node.args[0], self.scope)) if node.args else None
+            named = [(ast.Constant(word.arg), word.value) for word in node.keywords if word.arg]
+            for key, value in (*(pairs or ()), *named):
+                if key is not None:
+                    self.variable(key, value, node, branch)
+        elif node.args:
+            default = name.endswith(".setdefault")
+            self.variable(node.args[0], node.args[1] if len(node.args) > 1 else None, node, branch, default=default)
+
+    def variable(
+        self, key: ast.expr, value: ast.expr | None, node: ast.AST, branch: tuple[int, ...], *, default: bool = False
+    ) -> None:
+        """Record that an environment variable is set, to nothing known where `value` is None: as a `default`, where it
+        is not set yet."""
+        known = constant(key, self.scope)
+        if known is None or not isinstance(known[0], str):
+            return
+        if known[0] != self.devices.visible:
+            if value is not None:
                 self.add("env", node, branch, (known[0],))
-        return True
+            return
+        given = Argument() if value is None or self.sometimes else self.arguments.argument(as_text(value))
+        self.add("env", node, branch, (known[0], "default") if default else (known[0],), (given,))
 
     def iteration(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool = False) -> None:
         """Record what iterating `over` calls."""

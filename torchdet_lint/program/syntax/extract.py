@@ -14,6 +14,7 @@ from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import children, defaults_of, walk
 from torchdet_lint.program.events import CUDNN, FAILS, GUARD, MODELS, OWN, Argument, Test
 from torchdet_lint.program.syntax.conditions import (
+    asked_as_device,
     decided,
     device_asked,
     is_of_call,
@@ -31,6 +32,7 @@ from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     LEAVING,
     TRY,
+    as_text,
     asks_for_training,
     fails_without,
     goes_on,
@@ -40,6 +42,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_early,
     leaves_evaluation,
     names_a_device,
+    overwritten,
 )
 from torchdet_lint.program.syntax.training.descent import may_step, steps
 from torchdet_lint.program.syntax.training.untrained import (
@@ -245,7 +248,10 @@ class Extractor(Expressions):
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""
         trained, imported = self.trained, self.imported
+        without = overwritten(body, self.scope.is_of_others)
         for node in body:
+            if node in without:
+                continue
             self.statement = node.lineno
             after = self.one(node, branch)
             if after:
@@ -304,12 +310,16 @@ class Extractor(Expressions):
             self.context(node, branch)
         elif isinstance(node, ast.Match):
             self.expression(node.subject, branch)
+            self.sometimes += 1
             for case in node.cases:
                 self.block(case.body, branch)
+            self.sometimes -= 1
         elif isinstance(node, TRY):
             self.block(node.body, branch)
+            self.sometimes += 1
             for handler in node.handlers:
                 self.block(handler.body, branch)
+            self.sometimes -= 1
             self.block(node.orelse, branch)
             self.block(node.finalbody, branch)
         else:
@@ -466,6 +476,15 @@ class Extractor(Expressions):
             return -FAILS - self.arms
         return self.arms
 
+    def variable(
+        self, key: ast.expr, value: ast.expr | None, node: ast.AST, branch: tuple[int, ...], *, default: bool = False
+    ) -> None:
+        """The same, with the parameter that says which GPUs are seen."""
+        recorded = len(self.events)
+        super().variable(key, value, node, branch, default=default)
+        if value is not None and any(event.positional for event in self.events[recorded:]):
+            self.tests.extend(asked_as_device(as_text(value), self.scope))
+
     def need(self, call: ast.Call, branch: tuple[int, ...]) -> None:
         """Record that the program fails where `call` gives False, if that asks for CUDA."""
         if "torch.cuda.is_available" in self.names.resolve(call.func, self.scope):
@@ -573,11 +592,18 @@ class Extractor(Expressions):
             ):
                 self.add("update", node, branch, ("grad",))
         elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
+            for target in node.targets if isinstance(node, ast.Delete) else ():
+                self.unset(target, branch)
             if isinstance(node, ast.Assert) and (needed := fails_without(node)) is not None:
                 self.need(needed, branch)
             for child in children(node):
                 if isinstance(child, ast.expr):
                     self.expression(child, branch)
+
+    def unset(self, target: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record that an environment variable is deleted."""
+        if isinstance(target, ast.Subscript) and "os.environ" in self.names.resolve(target.value, self.scope):
+            self.variable(target.slice, None, target, branch)
 
     def assignment(self, target: ast.expr, value: ast.expr, branch: tuple[int, ...]) -> None:
         """Record that an attribute, an environment variable or a gradient is assigned."""
@@ -590,9 +616,7 @@ class Extractor(Expressions):
         elif isinstance(target, ast.Subscript):
             self.expression(target.value, branch)
             if "os.environ" in self.names.resolve(target.value, self.scope):
-                key = constant(target.slice, self.scope)
-                if key is not None and isinstance(key[0], str):
-                    self.add("env", target, branch, (key[0],))
+                self.variable(target.slice, value, target, branch)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.assignment(element, element, branch)

@@ -7,10 +7,11 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
-from torchdet_lint.program.events import CHILDREN, PLAIN, Body, ClassSummary
+from torchdet_lint.program.events import CHILDREN, NAMED, PLAIN, SPELLS, Body, ClassSummary, Test
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.syntax.named_texts import taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import (
@@ -26,7 +27,7 @@ from torchdet_lint.program.syntax.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.program.events import Argument, Names
+    from torchdet_lint.program.events import Argument, Event, Names
     from torchdet_lint.program.syntax.hollow import Hollow
     from torchdet_lint.program.syntax.scopes import Scope
     from torchdet_lint.program.syntax.vocabulary import Vocabulary
@@ -209,19 +210,14 @@ class File:
             return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()), tests=tests)
         walk.function(node)
         parameters = parameters_of(node.args)
-        tests = (*walk.tests, *walk.handed, *walk.asked_inside)
-        uses = {
-            event_name[1:].partition(".")[0].partition("(")[0]
-            for event in walk.events
-            for event_name in (
-                *event.names,
-                *(one for argument in (*event.positional, *event.keywords.values()) for one in argument.names),
-            )
-            if event_name.startswith("$")
-        }
         returns: list[str] = []
         for value in walk.returns:
             returns.extend(self.names.resolve(value, scope))
+        texts = {parameter for name in (*_names_in(walk.events), *returns) for parameter in taken_as_text(name)}
+        texts |= {parameter for event in walk.events for parameter in self._finds_by(event)}
+        spelling = (Test(f"{NAMED}{parameter}", SPELLS) for parameter in sorted(texts))
+        tests = (*walk.tests, *walk.handed, *walk.asked_inside, *spelling)
+        uses = {name[1:].partition(".")[0].partition("(")[0] for name in _names_in(walk.events) if name.startswith("$")}
         if returns and (told := object_of(node.returns)) is not None:
             returns.extend(self.names.told(told, scope.outer or self.scopes.module))
         return Body(
@@ -237,12 +233,18 @@ class File:
             tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
             walk.lazy and self.words.lazy.issuperset(last_word(decorator) for decorator in node.decorator_list),
             tests,
-            self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in tests}),
+            self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in tests} | texts),
             dict(self._arms(scope, walk)) if tests and walk.defined else {},
             required_of(node.args),
             "*" * (node.args.vararg is not None) + "**" * (node.args.kwarg is not None),
             len(node.args.posonlyargs) + len(node.args.args),
         )
+
+    def _finds_by(self, event: Event) -> Iterator[str]:
+        """The parameters that a call is given, or entries of them, which gives what a text names."""
+        given = event.positional[0].names if event.kind == "call" and event.positional else ()
+        if given and any(self.words.finds_by_text.search(name.rpartition(".")[2]) for name in event.names):
+            yield from (name[1:].partition(".")[0] for name in given if name[0] == "$" and "(" not in name)
 
     def _arms(self, scope: Scope, walk: Extractor) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The arms in which the functions that a function defines are defined, by their qualified names."""
@@ -261,6 +263,14 @@ class File:
             if known is not None and isinstance(known[0], PLAIN):
                 found[name] = known[0]
         return found
+
+
+def _names_in(events: Iterable[Event]) -> Iterator[str]:
+    """The names of what `events` call, and of what they pass."""
+    for event in events:
+        yield from event.names
+        for argument in (*event.positional, *event.keywords.values()):
+            yield from argument.names
 
 
 def _meant(name: str, known: Iterable[str]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, MODULES, TOLD, WRITTEN
+from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, LOCATE, MODULES, NAMED, TOLD, WRITTEN
+from torchdet_lint.program.syntax.named_texts import Named, sources
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -30,6 +31,7 @@ from torchdet_lint.program.syntax.shapes import (
     keeps_all,
     key_of,
     modules_of,
+    overwritten,
     paired,
     parameters_of,
     pattern_of,
@@ -37,6 +39,7 @@ from torchdet_lint.program.syntax.shapes import (
     statements_in,
 )
 from torchdet_lint.regex import lazy
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,6 +56,8 @@ _OPTION = lazy(
     r"[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
 _INSTANTIATES = "instantiate"
+# What takes something from a module by a part of a text.
+_TAKES_PARTS = frozenset({"builtins.getattr", "functools.reduce"})
 _RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)[ \t]*\(\s*(\w+)\s*[,)]")
 _DEDENTED = lazy(r"(?m)^(?=[^\s#)])")
 # The pattern of a text: a path, what nobody knows, an attribute of that, and a call.
@@ -84,6 +89,8 @@ class Resolver(Registries):
         self._resolved: dict[tuple[object, ...], Names] = {}
         self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}
         self._cut = 0
+        self._texts = Named(self.resolve)
+        self._others = vocabulary.roots | STANDARD | {"builtins"}
         self._elements: dict[tuple[object, Scope], Names] = {}
         self._properties: dict[str, frozenset[str]] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
@@ -312,9 +319,8 @@ class Resolver(Registries):
                 found.append("$super")
             elif function == "builtins.type" and len(node.args) == 1:
                 found.extend(_class_of(self.resolve(node.args[0], scope, depth - 1)))
-            elif function == "builtins.getattr" and len(node.args) >= 2:
-                last = self._spells(node.args[1], scope)
-                found.extend(self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
+            elif function in _TAKES_PARTS and len(node.args) >= 2:
+                found.extend(self._taken_by_text(function, node, scope, depth))
             elif function in ("importlib.import_module", "builtins.__import__"):
                 module = constant(node.args[0], scope) if node.args else None
                 if module is not None and isinstance(module[0], str):
@@ -338,9 +344,36 @@ class Resolver(Registries):
             elif function not in _NAMESPACES and function.count("()") < 4:
                 streamed = f"{function}()" in self.words.alike and self._streams(node, scope)
                 found.append(f"{function}.streamed()" if streamed else f"{function}()")
+                found.extend(self._by_text(function, node, scope))
                 found.extend(self._given_back(function, node, scope, depth - 1))
                 found.extend(self._configured(function, node, scope, depth - 1))
         return found
+
+    def _taken_by_text(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
+        """What `getattr`, or `reduce` with that, takes of something, of a module by parts of a text in full."""
+        if (place := self._texts.text_of(node, scope)) is not None:
+            yield from (f"{LOCATE}{NAMED}{text}}}" for text in sources(*place, parameters=True))
+        elif function == "builtins.getattr":
+            last = self._spells(node.args[1], scope)
+            yield from (self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
+        else:
+            yield f"{function}()"
+
+    def _by_text(self, function: str, node: ast.Call, scope: Scope) -> Iterator[str]:
+        """What a function gives for the text that it is given, which may name that: `import_class("net.gcn.Model")`."""
+        last = function.rpartition(".")[2].partition(NAMED)[0]
+        if not node.args or function.count(NAMED) > 1 or not last.islower() or last[0] == "$":
+            return
+        if function in self.words.locates:
+            function, wanted = LOCATE, True
+        elif function[0] not in "@.$" and function.partition(".")[0] in self._others:
+            return
+        else:
+            wanted = self.words.finds_by_text.search(last) is not None
+        known = sources(node.args[0], scope, parameters=wanted)
+        if not wanted and self.words.makes_by_text.match(last) is None:
+            known = [text for text in known if text[0] != "?"]
+        yield from (f"{function}{NAMED}{text}}}" for text in known)
 
     def _configured(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
         """What Hydra makes of the part of a configuration that a function of the file is given for it: `make(cfg.net)`
@@ -611,7 +644,8 @@ class Resolver(Registries):
                 if method is None or method.first != "self":
                     continue
                 me = parameters_of(method.node.args)[0].arg
-                for statement in statements_in(method.node.body):
+                without = overwritten(method.node.body, method.is_of_others)
+                for statement in (one for one in statements_in(method.node.body) if one not in without):
                     for attribute, given in self._gives(statement, me, method):
                         found.setdefault(attribute, []).append((given, method))
                     if keeps_all(statement, me):

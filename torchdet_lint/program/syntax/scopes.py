@@ -8,6 +8,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import defaults_of, walk
 from torchdet_lint.prefilter.triggers import IDENTIFIER, places
 from torchdet_lint.program.events import MODULE
@@ -26,6 +27,7 @@ from torchdet_lint.program.syntax.shapes import (
     is_error,
     looped_over,
     object_of,
+    overwritten,
     parameters_of,
     statements_in,
 )
@@ -90,6 +92,11 @@ class Scope:
                 return scope
             scope = scope.outer
         return None
+
+    def is_of_others(self, name: str) -> bool:
+        """Whether `name` is Python's own, or imported, wherever it is bound."""
+        home = self.home(name)
+        return name in BUILTINS if home is None else all(bound.kind == "import" for bound in home.bindings[name])
 
     @property
     def lent(self) -> frozenset[str]:
@@ -270,7 +277,10 @@ class Scopes:
         return self._declared_global
 
     def _bind_all(self, scope: Scope, body: list[ast.stmt]) -> None:
+        without = overwritten(body, scope.is_of_others)
         for statement in statements_in(body):
+            if statement in without:
+                continue
             if isinstance(statement, ast.Return):
                 self._bind_lambda(scope, statement.value)
             else:

@@ -7,13 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.prefilter.syntax import children, walk
+from torchdet_lint.prefilter.syntax import children, defaults_of, walk
 from torchdet_lint.program.events import ANY
 from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
@@ -35,6 +35,8 @@ _KEY = lazy(r"[\w-]+")
 _SPECIAL = lazy(r"__\w+__")
 # The pattern of a part of the name of a module: what it begins with, what nobody knows, and what it ends with.
 _PART = lazy(r"(\w*)\.\*(?:\w*\.\*)*(\w*)")
+# The beginning of a text that names a device.
+_DEVICE = lazy(r"(?:cpu|cuda|gpu|mps|xpu)\b")
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -75,6 +77,76 @@ def names_a_device(node: ast.expr) -> bool:
     return (
         names_a_device(inner) if inner is not None else isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
+
+
+def overwritten(body: Sequence[ast.stmt], is_harmless: Callable[[str], bool]) -> frozenset[ast.stmt]:
+    """The statements of a block that only choose a device, `device = "cuda" if … else "cpu"`, and that a later one of
+    the block overwrites before anything reads it. Of what is called in between, the first word has to be `is_harmless`:
+    it reads no name of the file."""
+    unread: dict[str, dict[str, ast.stmt]] = {}
+    found: list[ast.stmt] = []
+    for node in body:
+        name, value = _given_one(node)
+        chooses = value is not None and _is_choice_of_device(value)
+        if not (unread or chooses):
+            continue
+        parts = list(_run_by(node if value is None else value))
+        if not all(is_harmless(_first_word(part.func)) for part in parts if isinstance(part, ast.Call)):
+            unread.clear()
+            continue
+        for part in parts:
+            if isinstance(part, ast.Name):
+                unread.pop(part.id, None)
+        first = name.partition(".")[0]
+        before = unread.get(first, {}).pop(name, None)
+        found += [before] if before is not None else []
+        if chooses:
+            unread.setdefault(first, {})[name] = node
+    return frozenset(found)
+
+
+def _given_one(node: ast.stmt) -> tuple[str, ast.expr | None]:
+    """The one name, or attribute of a name, that a statement assigns, and the value; None where it does no such
+    thing."""
+    match node:
+        case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+            pass
+        case _:
+            return "", None
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+        return f"{target.value.id}.{target.attr}", value
+    return (target.id, value) if isinstance(target, ast.Name) else ("", None)
+
+
+def _is_choice_of_device(value: ast.expr) -> bool:
+    """Whether `value` is a text that names a device, or a device or a choice made of such."""
+    if isinstance(value, ast.IfExp):
+        return _is_choice_of_device(value.body) and _is_choice_of_device(value.orelse)
+    inner = device_in(value)
+    if inner is not None:
+        return _is_choice_of_device(inner)
+    first = value.values[0] if isinstance(value, ast.JoinedStr) and value.values else value
+    text = first.value if isinstance(first, ast.Constant) else None
+    return isinstance(text, str) and _DEVICE.match(text) is not None
+
+
+def _run_by(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement that run where it stands: of a function its decorators and defaults."""
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        yield part
+        if isinstance(part, FUNCTIONS):
+            stack += [*part.decorator_list, *(default for _, default in defaults_of(part.args))]
+        else:
+            stack.extend(children(part))
+
+
+def _first_word(node: ast.expr) -> str:
+    """`a` of `a.b.c`; nothing where something else stands before the first dot."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_device_of(value: ast.expr | None, name: str) -> bool:
@@ -492,6 +564,14 @@ def configuration_of(node: ast.Call) -> ast.expr | None:
     """The part of a configuration that Hydra's `instantiate` is given: its first argument, `config`."""
     named = (word.value for word in node.keywords if word.arg == "config")
     return node.args[0] if node.args else next(named, None)
+
+
+def as_text(node: ast.expr) -> ast.expr:
+    """`x` of `str(x)`; anything else as it is."""
+    match node:
+        case ast.Call(func=ast.Name(id="str"), args=[inner], keywords=[]):
+            return inner
+    return node
 
 
 def as_table(node: ast.expr) -> ast.expr:

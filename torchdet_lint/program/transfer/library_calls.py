@@ -145,6 +145,8 @@ class LibraryCalls:
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.recorder.add("flag", channel="cuda")
+        if name in devices.starting:
+            self.recorder.add("flag", name, "started")
         if name in devices.needing or (name in devices.told and _is_told_cuda(event)):
             self.recorder.add("flag", name, "on_cuda")
         if name.startswith("torch.") and _is_on_cuda(event):

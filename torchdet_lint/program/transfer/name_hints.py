@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import STARTED, TOKEN, TRAINING_FLAGS, Referent
-from torchdet_lint.program.events import MODULE, WHERE
+from torchdet_lint.program.events import MODULE, NAMED, WHERE
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.passing import bound_arguments
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.program.events import Body, Event
     from torchdet_lint.program.transfer.recorder import Recorder
@@ -65,7 +65,8 @@ class NameHints:
 
     def models(self, body: Body) -> Iterator[str]:
         """What made the models of which an optimizer gets the parameters, here or in a function that is called here."""
-        for name in self.recorder.files.optimised(self.recorder.node.file, self.recorder.node.name, body):
+        own = self.recorder.files.optimised(self.recorder.node.file, self.recorder.node.name, body)
+        for name in self._not_found_by_text(sorted(own)):
             yield from self._makers(name)
         for event in body.events:
             if event.kind != "call" or not (event.positional or event.keywords):
@@ -80,8 +81,13 @@ class NameHints:
                 names = self.recorder.files.optimised(referent.file, referent.name, inner) if inner is not None else ()
                 given = bound_arguments(referent, inner, event) if inner is not None and names else {}
                 for parameter in sorted(given.keys() & {name[1:] for name in names}):
-                    for name in given[parameter].names:
+                    for name in self._not_found_by_text(given[parameter].names):
                         yield from self._makers(name)
+
+    def _not_found_by_text(self, names: Sequence[str]) -> list[str]:
+        """`names` without those of functions that find what they give by a text which says what that is."""
+        told = {name.partition(NAMED)[0] for name in names if NAMED in name and self.recorder.stands_for(name)}
+        return [name for name in names if name.partition("(")[0] not in told]
 
     def _makers(self, name: str) -> Iterator[str]:
         names = (name,) if name[:1] not in "$?@" else (referent.name for referent in self.recorder.stands_for(name))

@@ -8,7 +8,7 @@ from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.options import Options
-from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out
+from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out, with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,10 +53,13 @@ class Narrowing:
     def _narrowed(
         self, name: str, node: Node, in_caller: Callable[[Argument], Any] | None, hops: int
     ) -> tuple[Referent, ...]:
-        found = self.lookup.evaluate(name, node.file, node.owner, node.name)
+        told = with_texts(name, dict(node.given))
+        found = self.lookup.evaluate(told, node.file, node.owner, node.name)
         gone: set[Referent] = set()
-        for function, rest in _calls_in(name) if found and hops >= 0 else ():
-            mine, others = self._calling(function, node)
+        for (called, _), (function, rest) in zip(_calls_in(name), _calls_in(told), strict=True):
+            if not found or hops < 0:
+                break
+            mine, others = self._calling(called, node)
             if mine and not others and self._dead(mine, node):
                 return ()
             if mine or others:
@@ -110,7 +113,7 @@ class Narrowing:
         here = dict(caller.given)
         given = [
             (
-                *constants(callee, body, event, in_caller, lambda name: self.wanted.decides(callee, name)),
+                *constants(callee, body, event, in_caller, lambda name: self.wanted.decides(callee, name), here=here),
                 *self.options.given(caller, here, callee, body, event),
             )
             for event in events

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import GENERATOR, GIVEN, INDIRECT, OWN, PASSED, PLAIN, PRESENT, Argument, Body, Event
+import msgspec
+
+from torchdet_lint.program.events import (
+    GENERATOR,
+    GIVEN,
+    INDIRECT,
+    NAMED,
+    OWN,
+    PASSED,
+    PLAIN,
+    PRESENT,
+    REST,
+    SPELLS,
+    Argument,
+    Body,
+    Event,
+)
+from torchdet_lint.program.syntax.named_texts import DOTTED, longer, spelled, taken_as_text, with_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +31,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.lookup import Lookup
 
 UNKNOWN = object()
+NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 # So many parameters keep what they are passed on: switches, devices, generators, and others.
 _ROOM = {"switch": 6, "device": 1, "generator": 2, "other": 1}
 _DEVICES = frozenset({"cpu", "cuda", "mps", "xpu"})
@@ -35,6 +54,40 @@ def passed_constant(parameter: str, arguments: Mapping[str, Argument], event: Ev
     if argument is None:
         return UNKNOWN if event.opaque else body.defaults.get(parameter, UNKNOWN)
     return argument.value if argument.known else UNKNOWN
+
+
+def rest_of(
+    referent: Referent, body: Body, event: Event, in_caller: Callable[[Argument], Any]
+) -> tuple[tuple[str, bool, Any], ...] | None:
+    """What the call `event` leaves for the `**options` of a function with this `body`: names, whether the value is a
+    constant, and which; None where nobody can tell."""
+    named = parameters_of(referent, body)[: -1 - (body.stars == "***")]
+    if event.opaque or REST not in body.stars or len(event.positional) > len(named):
+        return None
+    found: list[tuple[str, bool, Any]] = []
+    for name in sorted(event.keywords.keys() - {*named}):
+        argument = event.keywords[name]
+        value = argument.value if argument.known else in_caller(argument)
+        plain = value is not UNKNOWN and isinstance(value, PLAIN)
+        found.append((name, plain, value if plain else None))
+    return tuple(found)
+
+
+def hands_rest_on(event: Event, body: Body) -> bool:
+    """Whether a call in a function with this `body` is handed its `**options` as they came."""
+    rest = event.keywords.get(REST)
+    own = body.parameters[-1:] if REST in body.stars else ()
+    return rest is not None and not rest.unsure and bool(own) and rest.names == (f"${own[0]}",)
+
+
+def with_rest(event: Event, body: Body, given: tuple[tuple[str, bool, Any], ...]) -> Event:
+    """The call `event` in a function with this `body` that hands on its `**options`, which are `given`, and its
+    `*args`, which are none then."""
+    passed = {name: Argument((), known=known, value=value) for name, known, value in given}
+    keywords = passed | {name: one for name, one in event.keywords.items() if name != REST}
+    none = (f"${body.parameters[-2]}",) if body.stars == "***" else None
+    positional = tuple(one for one in event.positional if one.names != none)
+    return msgspec.structs.replace(event, positional=positional, keywords=keywords, opaque=False)
 
 
 def is_present(argument: Argument | None) -> bool:
@@ -92,10 +145,11 @@ def constants(
     in_caller: Callable[[Argument], Any],
     wanted: Callable[[str], bool],
     given_there: Callable[[Argument], bool] = lambda _: False,
+    here: Mapping[str, Any] = NOTHING_GIVEN,
 ) -> tuple[tuple[str, Any], ...]:
     """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches;
     `in_caller` gives the constant that an argument is in the caller, or `UNKNOWN`, and `given_there` whether it is
-    evidently a function or an object. Of those that are only given to
+    evidently a function or an object; `here` is what the caller was given itself. Of those that are only given to
     other functions, switches and what turns something off (None, nought, no text) count, and what is `wanted`.
 
     What is passed on counts for few parameters: each function has a node for every choice of values that leads there.
@@ -105,6 +159,9 @@ def constants(
     room = dict(_ROOM)
     for test in body.tests:
         name = test.parameter
+        if test.kind == SPELLS:
+            found |= _text_passed(name, given, event, body, here)
+            continue
         argument = given.get(name)
         if event.opaque and (
             name not in event.keywords or (argument is not None and argument.unsure and test.kind != OWN)
@@ -129,6 +186,49 @@ def constants(
             room[sort] -= 1
         found[name] = value
     return tuple(sorted(found.items()))
+
+
+def _text_passed(
+    name: str, arguments: Mapping[str, Argument], event: Event, body: Body, here: Mapping[str, Any]
+) -> dict[str, str]:
+    """What is known of the text that a call passes for the parameter in `name`, `{model`, under that name."""
+    argument = arguments.get(name.removeprefix(NAMED))
+    default = body.defaults.get(name.removeprefix(NAMED)) if argument is None and not event.opaque else None
+    told = _text_of(Argument((), True, default) if argument is None else argument, here)
+    return {name: told} if told else {}
+
+
+def _text_of(argument: Argument, here: Mapping[str, Any]) -> str:
+    """What braces hold of a text that is passed by a function which was given what is `here`: a constant, or the keys
+    by which it was taken from a configuration; nothing where nobody can tell."""
+    if argument.known:
+        return spelled(argument.value) if isinstance(argument.value, str) and DOTTED.fullmatch(argument.value) else ""
+    for name in argument.names:
+        first, *keys = name.rpartition(")")[2].split(".")
+        if not all(key.isidentifier() for key in keys) or (first and first[0] not in "$?@"):
+            continue
+        if first[:1] == "$" and first not in ("$self", "$cls"):
+            told = text_given(first[1:], here)
+            if told and not keys:
+                return told
+            return longer(told if told.startswith("?") else f"?{first[1:]}~", keys)
+        if keys:
+            return f"?{keys[0]}~/{'/'.join(keys[1:])}" if keys[1:] and first else f"?{'/'.join(keys)}"
+    return ""
+
+
+def text_given(parameter: str, given: Mapping[str, Any]) -> str:
+    """What is known of the text that a parameter of a function is which was `given` that."""
+    told, value = given.get(f"{NAMED}{parameter}", ""), given.get(parameter)
+    return told or (spelled(value) if isinstance(value, str) and DOTTED.fullmatch(value) else "")
+
+
+def with_texts(name: str, given: Mapping[str, Any]) -> str:
+    """`name` with the texts that the parameters in it are in a function which was `given` that."""
+    for parameter in taken_as_text(name):
+        if told := text_given(parameter, given):
+            name = with_text(name, parameter, told)
+    return name
 
 
 def known_in(given: Mapping[str, Any]) -> Callable[[Argument], Any]:

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import CHILDREN, CUDNN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import (
+    CHILDREN,
+    CUDNN,
+    GENERATOR,
+    GIVEN,
+    GUARD,
+    LOADER,
+    MODULE,
+    NAMED,
+    REST,
+    Body,
+    Event,
+)
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -20,10 +32,14 @@ from torchdet_lint.program.transfer.passing import (
     at_call,
     bound_arguments,
     constants,
+    hands_rest_on,
     is_given,
     known_in,
     lent,
+    rest_of,
     ruled_out,
+    with_rest,
+    with_texts,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
 from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
@@ -58,6 +74,7 @@ class Transfer(Recorder):
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
         self.narrowing = narrowing
+        self._finders = lookup.facts.words.locates
         # Constructors that are called, functions that hand on what they are given, and attributes of `self` through
         # which something unknown is called.
         self.constructors: list[tuple[Referent, Event]] = []
@@ -96,9 +113,10 @@ class Transfer(Recorder):
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
-        found = (
-            self.narrowing.narrowed(name, self.node, self.constant_here) if "()" in name else super().stands_for(name)
-        )
+        if "()" in name:
+            found = self.narrowing.narrowed(name, self.node, self.constant_here)
+        else:
+            found = super().stands_for(with_texts(name, self.given))
         if self._undefined:
             here = self.node.file
             found = tuple(one for one in found if one.name not in self._undefined or one.file != here)
@@ -140,8 +158,12 @@ class Transfer(Recorder):
                     self.add("call", node=Node(file, MODULE))
 
     def on_env(self, event: Event) -> None:
-        """Environment variables are set."""
+        """Environment variables are set: that which hides all GPUs, to a value of the program's own or another one."""
         self.environment(event.names)
+        for value in event.positional:
+            given = value.value if value.known else self.constant_here(value)
+            hides = isinstance(given, (str, int)) and self.facts.devices.hides_all.fullmatch(str(given)) is not None
+            self.add("flag", event.names[-1], "hidden" if hides else "visible")
 
     def on_cuda(self, event: Event) -> None:
         """A text speaks of CUDA, or the program fails without."""
@@ -200,6 +222,7 @@ class Transfer(Recorder):
         """A call, of whatever its names stand for: of one of them, where it may be several."""
         if self._is_of_its_own(event):
             return
+        self.event = event = self._with_rest(event)
         found: dict[Referent, str] = {}
         for name in event.names:
             if name.endswith(_GONE):
@@ -207,6 +230,9 @@ class Transfer(Recorder):
             if self.lookup.counts(name, found):
                 for referent in self.stands_for(name):
                     found.setdefault(referent, name)
+        if any(NAMED in name for name in found.values()):
+            # What the finder itself gives, by whatever text, says less.
+            found = {one: name for one, name in found.items() if one.name.removesuffix("()") not in self._finders}
         fits = fitting(self.lookup, found, [event])
         found = self._implemented(fits)
         if not found:
@@ -229,6 +255,13 @@ class Transfer(Recorder):
         self._transforms(event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
+
+    def _with_rest(self, event: Event) -> Event:
+        """`event` with the `**options` of the function around, where these are known."""
+        rest = self.given.get(REST) if REST in event.keywords else None
+        body = self.files.summary(self.node.file).body(self.node.name) if rest is not None else None
+        known = rest is not None and body is not None and hands_rest_on(event, body)
+        return with_rest(event, body, rest) if known and body is not None and rest is not None else event
 
     def _implemented(self, found: dict[Referent, str]) -> dict[Referent, str]:
         """`found` with what implements an abstract method in its place; what a constructor was given may tell more."""
@@ -308,12 +341,16 @@ class Transfer(Recorder):
                 self.given_here,
                 lambda name: self.wanted.decides(referent, name),
                 lambda argument: is_given(self.lookup, self.node, argument),
+                self.given,
             )
             if body is not None and body.tests
             else ()
         )
         if body is not None:
             given = (*given, *self.narrowing.options.given(self.node, self.given, referent, body, event))
+            if self.wanted.switches(referent, body):
+                rest = rest_of(referent, body, event, self.constant_here)
+                given = (*given, (REST, rest)) if rest is not None else given
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
             self.event = msgspec.structs.replace(outer, ungraded=True)
@@ -484,7 +521,7 @@ class Transfer(Recorder):
     def external(self, name: str, event: Event, owner: tuple[str, str] = ("", "")) -> None:
         """A call of what the tables know, or may know."""
         facts = self.facts
-        if "**" in event.keywords:
+        if REST in event.keywords:
             event = self.configured.filled(event)
         if name in facts.words.instantiates:
             self._instantiated(self.configured.mappings(event.positional[:1]), event)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Referent
-from torchdet_lint.program.events import INDIRECT
-from torchdet_lint.program.transfer.passing import bound_arguments
+from torchdet_lint.program.events import INDIRECT, REST
+from torchdet_lint.program.transfer.passing import bound_arguments, hands_rest_on
 from torchdet_lint.program.transfer.relays import handed_parameters
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Wanted:
         self._known: dict[tuple[Referent, str, int], bool] = {}
         self._options: dict[tuple[Referent, str, int], frozenset[str]] = {}
         self._hands_objects_on: dict[tuple[str, str], bool] = {}
+        self._switches: dict[tuple[Referent, int], bool] = {}
 
     def decides(self, function: Referent, parameter: str, hops: int = _HOPS) -> bool:
         """Whether a branch asks `parameter` of `function`, or what takes it in at most so many calls: or an attribute
@@ -69,6 +70,42 @@ class Wanted:
             self._hands_objects_on[key] = any(handed_parameters(inner, body.parameters) for inner in calls)
         return self._hands_objects_on[key]
 
+    def switches(self, function: Referent, body: Body, hops: int = _HOPS) -> bool:
+        """Whether the `**options` that `function` takes may hold the switch of deterministic mode that a library's
+        trainer has: they reach one in at most so many calls."""
+        if REST not in body.stars:
+            return False
+        key = function, hops
+        if key not in self._switches:
+            self._switches[key] = False
+            calls = (event for event in body.events if event.kind == "call" and hands_rest_on(event, body))
+            self._switches[key] = any(self._has_switch(function, event, hops) for event in calls)
+        return self._switches[key]
+
+    def _has_switch(self, function: Referent, event: Event, hops: int) -> bool:
+        """Whether a call in `function` is of what has such a switch, or hands its options on to that."""
+        facts = self.lookup.facts
+        names = (one for name in event.names for one in self._evaluated(function, name) if one.kind == "external")
+        if any(row.give for one in names for full in facts.spellings(one.name) for row in facts.seeds.get(full, ())):
+            return True
+        for callee in self._called(function, event) if hops > 0 else ():
+            inner = self.lookup.files.summary(callee.file).body(callee.name)
+            if inner is not None and self.switches(callee, inner, hops - 1):
+                return True
+        return False
+
+    def _evaluated(self, function: Referent, name: str) -> tuple[Referent, ...]:
+        """What a name in `function` stands for: of a class without a constructor of its own, that of a library."""
+        found = self.lookup.evaluate(name, function.file, function.owner, function.name)
+        return tuple(
+            one
+            for referent in found
+            for one in (self._constructors(referent) if referent.kind == "class" else [referent])
+        )
+
+    def _constructors(self, class_: Referent) -> list[Referent]:
+        return self.lookup.class_attribute(Referent("instance", class_.file, class_.name), "__init__")
+
     def _is_kept(self, function: Referent, parameter: str) -> bool:
         """Whether `function` is a constructor that keeps the parameter under its name."""
         class_, _, method = function.name.rpartition(".")
@@ -102,5 +139,4 @@ class Wanted:
                 if referent.kind == "function":
                     yield referent
                 elif referent.kind == "class":
-                    made = Referent("instance", referent.file, referent.name)
-                    yield from (one for one in self.lookup.class_attribute(made, "__init__") if one.kind == "function")
+                    yield from (one for one in self._constructors(referent) if one.kind == "function")
