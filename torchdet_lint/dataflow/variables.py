@@ -79,6 +79,9 @@ class Variables(Collecting):
                 class_ = found[0].local_class(f"@.{found[1]}") if found is not None else None
                 if found is not None and class_ is not None:
                     return found[0], class_
+        if isinstance(node, cst.Attribute):
+            given = [value.node for value in module.self_attribute(node, module.scope_of(node))]
+            node = given[0] if len(given) == 1 else node
         return annotated_class(module, node) if isinstance(node, cst.Name) else None
 
     def _comes_from_outside(self, target: cst.Attribute, function: cst.FunctionDef | None) -> bool:

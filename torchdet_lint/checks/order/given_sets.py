@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.checks.order.elements import collection_kind, set_kind
+from torchdet_lint.checks.order.elements import collection_kind, kind_by_callers, set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges, Callee, is_property
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
+from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import returned
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 # A search is quick that begins with a letter, and slow where it begins with what may not stand before one.
 _SET = lazy(r"[sS]et\b")
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?\Z")
-_LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
+_LISTS = ("[*", "list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(
-    r"\s*(?:enumerate[ \t]*\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)[ \t]*\(|(\w+)\b(?!\s*[.(\[]))"
+    r"\s*(?:enumerate[ \t]*\(\s*)?"
+    r"(?:(?:self\.)?(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)[ \t]*\(|(\w+)\b(?!\s*[.(\[]))"
 )
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)[ \t]*\(")
@@ -254,10 +256,15 @@ def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:
     """What the set holds that the classes above `class_` of `owner` in files other than `module` give to the attribute
     `word`; empty where it is no set in sight."""
     for other, above in CallEdges(module).ancestors(owner, class_):
-        if other is not module:
+        if other is module:
+            if word in above.methods or module.attribute_values(above, word):
+                return ""
+        else:
             values = [one.node for one in other.attribute_values(above, word)]
             if values:
-                return set_kind(other, values[0]) if all(makes_set(other, value) for value in values) else ""
+                filled = all(makes_set(other, value) for value in values)
+                callers = [one for one in dict.fromkeys((module, owner)) if one is not other]
+                return kind_by_callers(callers, other, values[0]) if filled else ""
             if word in above.methods:
                 function = other.definition(word, above)
                 return _kind_given(module, Callee(other, function)) if is_property(function) else ""
@@ -389,7 +396,8 @@ def _kind_given(module: Module, callee: Callee) -> str:
         return ""
     if function.returns is not None and is_set(text := other.code(function.returns.annotation)):
         return elements_of(text)
-    made = [_followed(other, one) for one in returned(function)] if other is not module else []
+    given = [one for one in returned(function) if dotted(one) != "None"] if other is not module else []
+    made = [_followed(other, one) for one in given]
     return set_kind(other, made[0]) if made and all(makes_set(other, one) for one in made) else ""
 
 
