@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import counts, displays, goes_along, uses_index, uses_number
-from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, names_read, opposite
+from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, opposite
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted, live
 
@@ -55,7 +55,7 @@ class Follower(Calling):
     def uses_in(self, name: cst.Name, loop: cst.For) -> list[Use]:
         """The same of what `loop` binds to `name` in every round."""
         return self._collect(
-            False, lambda: (use for load in names_read(loop.body).get(name.value, ()) for use in self.of(load))
+            False, lambda: (use for load in self.reads_of_round(name, loop.body) for use in self.of(load))
         )
 
     def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
@@ -143,7 +143,7 @@ class Follower(Calling):
             yield from some
             return
         if arg.keyword is not None and names == ("builtins.dict",):
-            yield from self.in_table(node, call)
+            yield from self.in_table(node, call, (arg.keyword.value,))
         elif kind == "passes":
             yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
@@ -438,7 +438,7 @@ class Follower(Calling):
     def _each(self, target: cst.BaseExpression, root: cst.CSTNode) -> Iterator[Use]:
         """What is done under `root` with every one of many such values, which goes by the name `target` there."""
         self.trail.nested -= 1
-        for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
+        for load in self.reads_of_round(target, root):
             yield from self.of(load)
         self.trail.nested += 1
 

@@ -173,9 +173,10 @@ class Trace:
     def iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating `node` has made: no longer a set, unless the sets are inside it."""
         before = self.trail.is_set
-        self.trail.is_set = before and self.trail.nested > 0
+        alone = before and not self.trail.nested
+        self.trail.is_set = before and not alone
         for use in uses:
-            yield use._replace(origin=use.origin or node) if before and not self.trail.nested else use
+            yield use._replace(origin=use.origin or node) if alone else use
         self.trail.is_set = before
 
     def kind_of_call(self, names: Sequence[str], word: str) -> str:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.collecting import Collecting
+from torchdet_lint.dataflow.collecting import Collecting, Path
 from torchdet_lint.dataflow.loops import outermost
 from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import NO_RESULT, Use
-from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _SELF = ("self", "cls")
-_SETS = lazy(r"[sS]et\b|Iterable|Collection|Sized|Container")
 
 # What looks at an order and leaves it to others.
 _LOOKS = NO_RESULT - {"sorted"}
@@ -43,8 +41,24 @@ class Variables(Collecting):
                 around = outermost(self.module, node, target.value.value)
                 yield from self.of_entries(self.definitions.loads_after(target.value, around))
             yield from self.table_uses(target, node)
+        elif isinstance(target, cst.Subscript) and not self.trail.nested:
+            yield from self._set_stored(target, node)
         else:
             yield Use(node, "stored")
+
+    def _set_stored(self, entry: cst.Subscript, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of the set that `node` puts into `entry`, `table["train"]["names"]`, where all keys are in sight."""
+        table: cst.BaseExpression = entry
+        path: Path = ()
+        while isinstance(table, cst.Subscript):
+            index = table.slice[0].slice
+            key = self.key_of(index.value) if isinstance(index, cst.Index) else None
+            if key is None:
+                yield Use(node, "stored")
+                return
+            path, table = (key, *path), table.value
+        reads = [one for one in self.table_reads(table, node) if not self.module.contains(node, one)]
+        yield from list(self.of_entries(reads, path)) or [Use(node, "stored")]
 
     def _object_uses(self, target: cst.Attribute, node: cst.CSTNode) -> Iterator[Use]:
         """The uses of an attribute of another object: where the function reads it afterwards, in the methods of its
@@ -149,7 +163,7 @@ class Variables(Collecting):
         loads = self.definitions.live_loads(name, function, home, node, growing=not again)
         counted = [where for load in loads if (where := self.definitions.counted_one(load)) is not False]
         for load in loads:
-            if self.trail.is_set and self._is_no_set(load):
+            if self.trail.is_set and self.is_no_set(load):
                 continue
             alone = bool(counted) and (True in counted or any(one in counted for one in self.module.ancestors(load)))
             for use in self.of(load):
@@ -157,17 +171,6 @@ class Variables(Collecting):
                     yield use
                 if use.kind == "sorted" and self._in_place(use.node, load):
                     return
-
-    def _is_no_set(self, load: cst.Name) -> bool:
-        """Whether `load` stands where an `isinstance` says that it is something else than a set."""
-        below: cst.CSTNode = load
-        for around in self.module.ancestors(load):
-            if isinstance(around, cst.If) and below is around.body:
-                text = bare(around.test)
-                if text.startswith(f"isinstance({load.value},") and not _SETS.search(text):
-                    return True
-            below = around
-        return False
 
     def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load

@@ -38,6 +38,12 @@ _HANDED = lazy(
 )
 _MADE = lazy(r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*(\w+)[ \t]*\(")
 _GIVEN_BACK = lazy(r"\breturn (?:self\.|cls\.)?$")
+# The key under which a dictionary holds what follows; a name that is bound to a display; what is read by a key, and by
+# which constant ones.
+_KEYED_BY = lazy(r"(?:[\"'](\w+)[\"']\s*(?::|\]\s*=)|[(,]\s*(\w+)[ \t]*=)\s*$")
+_TABLE = lazy(r"(\w+)[ \t]*(?::[^=\r\n]*)?=[ \t]*(?:[{\[(]|dict[ \t]*\()")
+_READ_BY_KEY = lazy(r"(\w+)(?:\[|\.(?:get|items|pop|values)[ \t]*\()")
+_READS_KEY = lazy(r"(?:\[\s*|\.(?:get|pop)[ \t]*\(\s*)[\"'](\w+)[\"']\s*[\]),](?!\s*=(?!=))")
 _BEFORE = 100
 
 
@@ -48,6 +54,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     taken: set[str] = set()
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
+    is_read = _entries_read(module.text)
     for unit, text in zip(module.units, module.texts, strict=True):
         if "{" not in text and CALLS_SET.search(text) is None:
             continue
@@ -61,6 +68,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
                 or (counted and _UPDATES.search(before) is not None)
                 or is_taken.search(before)
                 or handed_on(before)
+                or is_read(before, text)
             ):
                 taken.add(text)
             elif given := _NAMED.search(before):
@@ -91,6 +99,31 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _entries_read(whole: str) -> Callable[[str, str], bool]:
+    """Whether what stands behind a part of a text is the entry of a dictionary that something in the file `whole` may
+    read."""
+
+    @functools.cache
+    def keys() -> frozenset[str]:
+        return frozenset(_READS_KEY.findall(whole))
+
+    @functools.cache
+    def tables() -> frozenset[str]:
+        return frozenset(_READ_BY_KEY.findall(whole))
+
+    @functools.cache
+    def holds_read(text: str) -> bool:
+        return not tables().isdisjoint(_TABLE.findall(text))
+
+    def is_read(before: str, text: str) -> bool:
+        entry = _KEYED_BY.search(before)
+        if entry is None or not (entry[1] or "dict" in text):
+            return False
+        return (entry[1] or entry[2]) in keys() or holds_read(text)
+
+    return is_read
 
 
 def _pops(name: str, text: str) -> bool:
