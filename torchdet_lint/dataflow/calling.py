@@ -248,7 +248,7 @@ class Calling(Variables):
     def kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """How `call` keeps what stands in a display that it is given, if it does."""
         kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-        if kind in KEEPING:
+        if kind in KEEPING or (kind == "numbered" and last_word(call.func) in self.words["numbering"]):
             return kind
         return "handed" if self.goes_out_of_sight(call, torch=torch) else ""
 

@@ -136,7 +136,8 @@ class Follower(Calling):
         names = self.module.resolve(call.func)
         word = last_word(call.func)
         kind = "measured" if self._is_looked_up(call, arg, names) else self.kind_of_call(names, word)
-        if self.trail.is_set and kind in KEEPING and word != "writelines":
+        lists = kind in KEEPING or word in self.words["numbering"]
+        if self.trail.is_set and lists and word != "writelines":
             kind = "called"
         some = self._of_many(call, arg, word, kind) if self.trail.nested else self._singly(node, call, word)
         if some is not None:
@@ -573,7 +574,10 @@ class Follower(Calling):
             targets = [parent.target]
         else:
             assert isinstance(parent, cst.AugAssign)
-            yield from self.grown(parent.target, parent)
+            if isinstance(parent.operator, cst.SubtractAssign):
+                yield Use(node, "measured")
+            else:
+                yield from self.grown(parent.target, parent)
             return
         if isinstance(parent, cst.NamedExpr):
             yield from self.of(parent)

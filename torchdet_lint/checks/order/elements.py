@@ -300,6 +300,8 @@ def _passed(module: Module, node: cst.Name, depth: int) -> str:
 def passed_elsewhere(module: Module, made: cst.BaseExpression) -> str:
     """What the elements are of the set `made` of a parameter, by what this file and those around it pass."""
     node = made.args[0].value if isinstance(made, cst.Call) and len(made.args) == 1 else made
+    while isinstance(node, cst.BinaryOperation):
+        node = node.left
     return module.shared(_Variables).passed(node)
 
 

@@ -1,6 +1,6 @@
 """A file -> the sets that it goes through and does not make: parameters and attributes that are annotated as sets,
 attributes that a class of another file fills, what functions of other files return, and those that are said to return
-one, and what is left of the keys of a dictionary."""
+one, what is left of the keys of a dictionary, and of a parameter from which a set is taken away."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ _GIVES_SET = r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b"
 _ARROW = lazy(_GIVES_SET)
 _RETURNS = lazy(rf"^[ \t]*def (\w+)[ \t]*\([^\n]*\)[ \t]*{_GIVES_SET}", re.MULTILINE)
 _VIEWS = lazy(r"\.(?:keys|items)[ \t]*\(\s*\)[ \t]*[-&|^]")
+_TAKEN_AWAY = lazy(r"-=?[ \t]*(?:\{|(?:frozen)?set[ \t]*\()")
 _MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
 _SAID = lazy(r"\s*:")
 _GIVEN = lazy(r"\s*(?::[^=\n]*)?:?=(?!=)")
@@ -73,6 +74,7 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     if annotates:
         yield from _parameters(module)
     yield from _views(module)
+    yield from _differences(module)
     own = frozenset(_RETURNS.findall(text)) if _ARROW.search(text) else frozenset()
     imported = _imported(module)
     inherits = any(name.partition(".")[0] in imported for name in _bases(module))
@@ -225,6 +227,36 @@ def _views(module: Module) -> Iterator[GivenSet]:
         if isinstance(left, cst.BinaryOperation):
             kind = collection_kind(module, call.node, _DEEP)
             yield GivenSet(left, kind, Follower(module).uses(left, is_set=True))
+
+
+def _differences(module: Module) -> Iterator[GivenSet]:
+    """What is left of a set that comes from elsewhere: only of a set may another one be taken away, `x - set(y)`."""
+    if not _TAKEN_AWAY.search(module.text):
+        return
+    module.load_where(lambda text: _TAKEN_AWAY.search(text) is not None)
+    made = [call.node for call in module.calls_to(*module.library.facts.orders.sets["makes"])]
+    for node in sorted((*made, *module.set_displays), key=module.order_of):
+        around = module.parent(node)
+        if isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Subtract):
+            if around.right is node and _comes_from_elsewhere(module, around.left):
+                yield GivenSet(around, set_kind(module, around), Follower(module).uses(around, is_set=True))
+        elif isinstance(around, cst.AugAssign) and isinstance(around.operator, cst.SubtractAssign):
+            name = around.target
+            if isinstance(name, cst.Name) and _comes_from_elsewhere(module, name):
+                uses = Follower(module).uses_of_name(name, around, is_set=True)
+                yield GivenSet(name, collection_kind(module, name, _DEEP), uses)
+
+
+def _comes_from_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is a parameter, or something of one, of which the file does not say what it is."""
+    root: cst.BaseExpression = node
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    home = module.scope_of(root).home(root.value) if isinstance(root, cst.Name) else None
+    if home is None or not isinstance(root, cst.Name) or declared(module, node):
+        return False
+    values = module.self_attribute(node, module.scope_of(node)) if isinstance(node, cst.Attribute) else ()
+    return not values and {binding.kind for binding in home.bindings[root.value]} <= {"parameter", "augment"}
 
 
 def _attributes(module: Module, word: str) -> Iterator[GivenSet]:
