@@ -137,7 +137,7 @@ class Follower(Calling):
         word = last_word(call.func)
         kind = "measured" if self._is_looked_up(call, arg, names) else self.kind_of_call(names, word)
         lists = kind in KEEPING or word in self.words["numbering"]
-        if self.trail.is_set and lists and word != "writelines":
+        if self.trail.is_set and lists and word not in self.words["takes-sets"]:
             kind = "called"
         some = self._of_many(call, arg, word, kind) if self.trail.nested else self._singly(node, call, word)
         if some is not None:

@@ -25,6 +25,7 @@ _NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+[ \t]*\(\s*)?"
 _UNPACKED = r",[ \t]*\*?[\w.]+\)?[ \t]+=[ \t]*"
 _MAPPED = r"\bmap[ \t]*\([^(),\r\n]*,\s*"
+_COLUMNS = r"\bDict(?:Reader|Writer)[ \t]*\([^(),\r\n]*,\s*(?:fieldnames\s*=\s*)?"
 _SORTED = lazy(r"\bsorted[ \t]*\(\s*(?:(?:list|tuple)[ \t]*\(\s*)?$")
 # By a length or a number of occurrences, which several elements may share.
 _TIED = lazy(r"key\s*=\s*(?:len\b|lambda\b|[\w.]+\.(?:count|get|__getitem__)\b)")
@@ -174,8 +175,8 @@ def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
 def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What stands right before a set that is gone through on the spot, and before the name of one."""
     taking = rf"\b(?:{'|'.join(sorted(takers))})[ \t]*\(\s*\(?|\*\(?"
-    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+|\w\.extend[ \t]*\(\s*|{_UNPACKED})$")
-    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend[ \t]*\(\s*|{_MAPPED}|{_UNPACKED})(?:\w+\.)?$")
+    through = rf"{taking}|{_LOOP}|\w\.extend[ \t]*\(\s*|{_UNPACKED}|{_COLUMNS}"
+    return re.compile(rf"(?:{through}|\breturn\s+)$"), re.compile(rf"(?:{through}|{_MAPPED})(?:\w+\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:
