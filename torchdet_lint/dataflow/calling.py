@@ -110,6 +110,9 @@ class Calling(Variables):
             for use in follower.answered(call, node, position):
                 yield use._replace(module=use.module or follower.module)
             return
+        if self.trail.joined and function is not None and self._tells(function):
+            yield Use(node, "told")
+            return
         if function is not None and (read := self._read_as_property(function)):
             yield from read
             return
@@ -119,6 +122,10 @@ class Calling(Variables):
             yield Use(node, "other" if self.trail.is_set else kind)
         for call in callers:
             yield from self.answered(call, node, position)
+
+    def _tells(self, function: cst.FunctionDef) -> bool:
+        """Whether the name of `function` says that it gives a text for people: `__repr__`, `error_message`."""
+        return not self.words["tells"].isdisjoint(function.name.value.lower().split("_"))
 
     def _let_go(self, function: cst.FunctionDef, node: cst.CSTNode, position: int) -> bool:
         """Whether other files call `function`, and all of them evidently let the order of what it gives go."""
@@ -261,6 +268,15 @@ class Calling(Variables):
         else:
             yield from self.in_table(node, self.module.parent(parent), self.key_of(parent.key))
 
+    def fills_in(self, node: cst.CSTNode, around: cst.CSTNode | None) -> bool:
+        """Whether `around` puts the text `node`, or a tuple with it, into another one: `"of %s" % names`."""
+        return (
+            self.trail.joined
+            and isinstance(around, cst.BinaryOperation)
+            and isinstance(around.operator, cst.Modulo)
+            and around.right is node
+        )
+
     def in_table(self, node: Any, table: Any, key: Key) -> Iterator[Use]:
         """The value under `key` of the dictionary `table`, or of one that is made by `dict(names=x)`."""
         above = self.module.parent(table)
@@ -269,6 +285,8 @@ class Calling(Variables):
             yield from self._set_in_table(node, table, (key,))
         elif isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
+        elif self.fills_in(table, above):
+            yield from self.of(above)  # type: ignore[arg-type]
         elif isinstance(call, cst.Call) and not self.trail.is_set:
             yield from self._held_by(call, torch=True) or (Use(call, "other"),)
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _LOOPS = (cst.For, cst.While, cst.CompFor)
 _STEPS = 120
+# What the names begin with of functions and methods that make a text.
+_OF_TEXT = ("builtins.str", "string.", "textwrap.")
 
 
 class _Joined:
@@ -104,6 +106,8 @@ class Follower(Calling):
             yield from self.returned(display, above, list(display.elements).index(parent))
         elif isinstance(above, cst.Yield):
             yield from self.of(display)  # type: ignore[arg-type]
+        elif self.fills_in(display, above):  # type: ignore[arg-type]
+            yield from self.of(above)  # type: ignore[arg-type]
         elif isinstance(above, cst.Assign) and (target := opposite(above, parent)) is not None:
             yield from self.stored(target, above)
         else:
@@ -112,8 +116,10 @@ class Follower(Calling):
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
         removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
         kept = (cst.Add, cst.Multiply, cst.Divide) if self.trail.joined else (cst.Add, cst.Multiply)
-        if isinstance(parent.operator, kept) or (
-            self.trail.is_set and not removed and isinstance(parent.operator, MAKES_SET)
+        if (
+            self.fills_in(node, parent)
+            or isinstance(parent.operator, kept)
+            or (self.trail.is_set and not removed and isinstance(parent.operator, MAKES_SET))
         ):
             yield from self.of(parent)
         else:
@@ -325,7 +331,12 @@ class Follower(Calling):
             return self._counted(node, call, word)
         if word in self.words["opens-paths"]:
             return iter((Use(call, "saved"),))
-        return self.of(call) if word in self.words["makes-paths"] and self.module.resolve(call.func) else None
+        names = self.module.resolve(call.func)
+        given = next(arg for arg in call.args if arg.value is node)
+        text = word in self.words["fills-in"] and all(name.startswith(_OF_TEXT) for name in names)
+        if text and not (word == "replace" and given is call.args[0]):
+            return self.of(call)
+        return self.of(call) if word in self.words["makes-paths"] and names else None
 
     def _counted(self, node: cst.BaseExpression, call: cst.Call, word: str) -> Iterator[Use] | None:
         """What is done with what a counter counts; None where `call` is no `counter.update(…)`."""
@@ -369,6 +380,8 @@ class Follower(Calling):
         word, call = parent.attr.value, self.module.parent(parent)
         if not isinstance(call, cst.Call) or call.func is not parent:
             yield Use(node, "other")
+        elif self.trail.joined and word in self.words["keeps-text"]:
+            yield from self.of(call)
         elif self.trail.joined and word in self.words["opens-paths"]:
             yield Use(call, "saved")
         elif word == "sort":
