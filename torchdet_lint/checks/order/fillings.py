@@ -37,7 +37,7 @@ class Fillings:
         word, name = last_word(target), bare(target)
         if word and word not in self._words:
             return []
-        self.module.load_where(_holding(tuple(f"{word}.{method}(" for method in methods)), word)
+        self.module.load_where(_holding(tuple(f"{word}.{method}" for method in methods)), word)
         calls = self.module.calls
         for call in calls[self._seen :]:
             values = all("()" in known or known.startswith((".", "@.")) for known in call.own)

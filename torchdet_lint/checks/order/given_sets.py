@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A search is quick that begins with a letter, and slow where it begins with what may not stand before one.
 _SET = lazy(r"[sS]et\b")
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?\Z")
-_LISTS = ("[*", "list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
+_LISTS = ("[*", "[ *", "list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(
     r"\s*(?:enumerate[ \t]*\(\s*)?"
     r"(?:(?:self\.)?(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)[ \t]*\(|(\w+)\b(?!\s*[.(\[]))"
