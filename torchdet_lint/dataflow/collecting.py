@@ -33,6 +33,8 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torchdet_lint.module.module import Module
+
 
 # What makes a dictionary without entries, and what goes through one.
 # How something goes to a file.
@@ -56,6 +58,13 @@ Key = tuple[object, ...] | None
 Path = tuple[Key, ...]
 """Keys of dictionaries that hold each other, each constant in a tuple; None for one that is not in sight, and an empty
 tuple for any place in a list."""
+
+
+class _Asked:
+    """The keys by which dictionaries are read in one file, by the identity of what is read there."""
+
+    def __init__(self, module: Module) -> None:
+        self.keys: dict[int, Key] = {}
 
 
 class Collecting(Trace):
@@ -399,7 +408,8 @@ class Collecting(Trace):
         """The uses of what stands at `path` in a dictionary that is read at `tables`, by key or as something goes
         through it; none where these are sorted, or a sorted list takes the place of a set."""
         is_set = self.trail.is_set
-        found = [use for table in tables for use in self.entries(table, path)]
+        asked = [table for table in tables if not (path[0] and self._is_asked_for_other(table, path[0]))]
+        found = [use for table in asked for use in self.entries(table, path)]
         if not any(use.kind == "sorted" and (not is_set or self._is_put_back(use)) for use in found):
             yield from found
 
@@ -417,9 +427,7 @@ class Collecting(Trace):
         above = self.module.parent(table)
         call = self.module.parent(above) if isinstance(above, (cst.Attribute, cst.Arg)) else None
         if isinstance(above, cst.Subscript) and table is above.value:
-            index = above.slice[0].slice
-            key = index.value if isinstance(index, cst.Index) else None
-            if self._may_be(key, path[0]) and not (path[0] and self._is_given_anew(above)):
+            if not (path[0] and (self._is_asked_for_other(table, path[0]) or self._is_given_anew(above))):
                 yield from self.reached(above, path[1:])
         elif isinstance(above, cst.Arg) and isinstance(call, cst.Call):
             yield from self.entries_in(call, above, path)
@@ -469,7 +477,8 @@ class Collecting(Trace):
         """The same of a dictionary of which `call` calls `method`."""
         loop = self.module.parent(call)
         if method == "get" or (method == "pop" and self.trail.is_set and call.args):
-            if not call.args or self._may_be(call.args[0].value, path[0]):
+            key = self.key_of(call.args[0].value) if call.args and path[0] else None
+            if key in (None, path[0]):
                 yield from self.reached(call, path[1:])
         elif method == "copy" and self.trail.is_set:
             yield from self.reached(call, path)
@@ -513,10 +522,14 @@ class Collecting(Trace):
         """The key that `node` is, where it is a constant in sight."""
         return self.module.constant(node, self.module.scope_of(node), self.module.order_of(node))
 
-    def _may_be(self, node: cst.BaseExpression | None, key: Key) -> bool:
-        """Whether an entry that is picked by `node` may be the one under `key`."""
-        asked = self.key_of(node) if node is not None and key else None
-        return asked is None or asked == key
+    def _is_asked_for_other(self, table: cst.BaseExpression, key: Key) -> bool:
+        """Whether `table` is read for the entry under another constant than `key`."""
+        known = self.module.shared(_Asked).keys
+        if id(table) not in known:
+            entry = self.module.parent(table)
+            index = entry.slice[0].slice if isinstance(entry, cst.Subscript) and entry.value is table else None
+            known[id(table)] = self.key_of(index.value) if isinstance(index, cst.Index) else None
+        return known[id(table)] not in (None, key)
 
     def _is_given_anew(self, entry: cst.Subscript) -> bool:
         """Whether the last statement before it that assigns to `entry`, written the same, in its function, gives it

@@ -25,6 +25,14 @@ _SELF = ("self", "cls")
 _LOOKS = NO_RESULT - {"sorted"}
 
 
+class _Objects:
+    """The reads of attributes of objects in one file, by the name of the attribute and the class, each with the number
+    of units that were parsed by then."""
+
+    def __init__(self, module: Module) -> None:
+        self.reads: dict[str, tuple[int, dict[int, list[cst.Attribute]]]] = {}
+
+
 class Variables(Collecting):
     """The uses of names, and of attributes in the methods of a class."""
 
@@ -271,9 +279,20 @@ class Variables(Collecting):
     def reads_of(self, class_: Class, word: str) -> list[cst.Attribute]:
         """Where the file reads the attribute `word` of what is evidently an object of `class_`."""
         self.module.load_where(lambda text: f".{word}" in text, word)
+        known = self.module.shared(_Objects).reads
+        if word not in known or known[word][0] != len(self.module.parsed):
+            known[word] = len(self.module.parsed), self._read_by_class(word)
+        return known[word][1].get(id(class_), [])
+
+    def _read_by_class(self, word: str) -> dict[int, list[cst.Attribute]]:
+        """The same by the identity of the class."""
+        found: dict[int, list[cst.Attribute]] = {}
         roots = [unit.root for unit in self.module.holding(word) if unit.root is not None]
-        reads = [one for root in roots for one in self.module.attributes_under(root, word) if self._is_read(one)]
-        return [one for one in reads if (found := self.class_of(one.value)) is not None and found[1] is class_]
+        for one in (one for root in roots for one in self.module.attributes_under(root, word) if self._is_read(one)):
+            class_ = self.class_of(one.value)
+            if class_ is not None:
+                found.setdefault(id(class_[1]), []).append(one)
+        return found
 
     def _is_read(self, attribute: cst.Attribute) -> bool:
         assigned = isinstance(self.module.parent(attribute), (cst.AssignTarget, cst.AnnAssign))

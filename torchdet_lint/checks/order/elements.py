@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.order.entries import Entries
-from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings
+from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings, relatives
 from torchdet_lint.checks.order.objects import object_kind
 from torchdet_lint.dataflow.call_edges import CallEdges, Given, Sites, calls_here, given_for, taking
 from torchdet_lint.dataflow.reaching_definitions import reaching
@@ -147,7 +147,8 @@ def _added_to_attribute(module: Module, target: cst.Attribute) -> list[cst.CSTNo
     module.load_where(lambda unit: f".{word} |=" in unit, word)
     roots = [unit.root for unit in module.holding(word) if unit.root is not None]
     changed = [one for root in roots for one in module.attributes_under(root, word) if bare(one) == text]
-    return [module.parent(one) for one in changed]
+    own = relatives(module, module.enclosing_class(target))
+    return [module.parent(one) for one in changed if module.enclosing_class(one) in own]
 
 
 def _stays_empty(module: Module, name: cst.Name) -> bool:
@@ -273,7 +274,7 @@ class _Added:
     def _key(self, node: cst.BaseExpression) -> tuple[int, str]:
         if isinstance(node, cst.Name):
             return id(self.module.scope_of(node).home(node.value)), node.value
-        return 0, bare(node)
+        return id(self.module.enclosing_class(node)), bare(node)
 
 
 def _holds_slices(module: Module, node: cst.BaseExpression) -> bool:
