@@ -1247,6 +1247,21 @@ def _sets_in_lists_that_are_saved(n: int) -> str:
     return lines(n, row, "import json\n")
 
 
+@shape(60)
+def _sets_that_methods_fill(n: int) -> str:
+    row = "class Rows_{i}:\n    def __init__(self):\n        self.nodes = set()\n"
+    row += "    def add(self, left, right):\n        self.nodes.add(left)\n        self.nodes.add(right)\n"
+    row += "    def read(self, path):\n        for line in open(path):\n            self.add(*line.split())\n"
+    return lines(n, row + "        return list(self.nodes)\n", "import json\n")
+
+
+@shape(60)
+def _sets_in_a_dictionary(n: int) -> str:
+    row = "    'k{i}': {'names': {'a{i}', 'b{i}'}, 'sizes': [1, 2]},"
+    read = "def read_{i}():\n    chosen = ALL['k{i}']\n    return list(chosen['names']), list(chosen['sizes'])\n"
+    return lines(n, row, "ALL = {\n") + "}\n" + lines(n, read, "")
+
+
 @shape(40)
 def _losses_of_layers(n: int) -> str:
     row = "class Loss_{i}(torch.nn.Module):\n    def forward(self, x, y):\n"

@@ -1,4 +1,5 @@
-"""A call -> the function that runs, in whichever file, and the parameter that an argument binds; and its callers."""
+"""A call -> the function that runs, in whichever file, and the parameter that an argument binds; its callers, and what
+these pass."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.dataflow.relatives import Relatives
+from torchdet_lint.dataflow.relatives import Relatives, annotated_class
 from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.module.tree import positional
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,6 +68,14 @@ class CallEdges:
                 explicit = isinstance(function, cst.Attribute) and not _is_super(function.value)
                 return found._replace(bound=False) if name.endswith(".__init__") and explicit else found
         return self._nested(function) if isinstance(function, cst.Name) else None
+
+    def annotated(self, call: cst.Call) -> Callee | None:
+        """The method that `call` runs of a parameter, by the class that this is annotated with."""
+        function = call.func
+        if not isinstance(function, cst.Attribute) or not isinstance(function.value, cst.Name):
+            return None
+        found = annotated_class(self.module, function.value)
+        return self._method(*found, function.attr.value, 4) if found is not None else None
 
     def _nested(self, name: cst.Name) -> Callee | None:
         """The function in a function that `name` is, where nothing else binds it."""
@@ -193,6 +204,95 @@ class CallEdges:
         outer = class_.outer if class_ is not None else module.scope_of(function)
         if module.callers is not None and outer is module.scope and (class_ is None or name == class_.name):
             yield from module.callers(name)
+
+
+class Sites:
+    """The calls of methods in one file, by the function that runs, in whichever file that is."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._edges = CallEdges(module)
+        self._libraries = frozenset((*module.library.roots, *STANDARD, "builtins"))
+        self._seen = 0
+        self._named: dict[str, list[Call]] = {}
+        # With the number of calls that there were.
+        self._known: dict[str, tuple[int, dict[int, list[Call]]]] = {}
+
+    def of(self, method: cst.FunctionDef) -> list[tuple[Module, Call]]:
+        """Those of `method`, each with the file."""
+        module, name = self.module, method.name.value
+        module.shared(Relatives).calls_of(name)
+        calls = module.calls
+        for call in calls[self._seen :]:
+            if call.attribute:
+                self._named.setdefault(call.attribute, []).append(call)
+        self._seen = len(calls)
+        named = self._named.get(name, ())
+        seen, found = self._known.get(name, (0, {}))
+        for call in named[seen:]:
+            roots = {own.partition(".")[0] for own in call.own}
+            if roots and roots <= self._libraries:
+                continue
+            callee = self._edges.callee(call.node, call.own) or self._edges.annotated(call.node)
+            if callee is not None and callee.function is not None:
+                found.setdefault(id(callee.function), []).append(call)
+        self._known[name] = len(named), found
+        return [(module, call) for call in found.get(id(method), ())]
+
+
+class Given(NamedTuple):
+    """What a call passes, and its file: `node`, or what stands at `path` in that."""
+
+    module: Module
+    node: cst.BaseExpression
+    path: tuple[int, ...] = ()
+
+
+def taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
+    """The function at top level, or the method, of which `node` is a parameter that keeps its value."""
+    home = module.scope_of(node).home(node.value)
+    bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
+    outer = home.outer if home is not None else None
+    function = home.node if home is not None and (outer is module.scope or outer in module.classes) else None
+    return function if bound == ["parameter"] and isinstance(function, cst.FunctionDef) else None
+
+
+def calls_here(module: Module, function: cst.FunctionDef) -> list[tuple[Module, Call]]:
+    """The calls of `function` in its own file, each with that."""
+    if (class_ := module.enclosing_class(function)) is not None:
+        found = module.shared(Sites).of(function)
+        sites = module.shared(Relatives).calls_of(class_.name) if function.name.value == "__init__" else []
+        known = {id(call.node) for _, call in found}
+        made = (module.call_at(site) for site in sites if id(site) not in known)
+        return [*found, *((module, call) for call in made if call is not None)]
+    module.look_for(function.name.value)
+    return [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
+
+
+def given_for(node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]) -> list[Given]:
+    """What `calls` of `function` pass for its parameter `node`; nothing where one of them does not show it."""
+    parameters = positional(function)
+    parameters = parameters[parameters[:1] in (("self",), ("cls",)) :]
+    given = [_given_by(there, call, node.value, parameters) for there, call in calls]
+    shown = [one for one in given if one is not None]
+    return shown if len(shown) == len(calls) else []
+
+
+def _given_by(module: Module, call: Call, name: str, parameters: Sequence[str]) -> Given | None:
+    """What `call` passes for the parameter `name`, also where it unpacks a row of arguments: `add(*line.split())`."""
+    if not call.opaque:
+        value = call.argument(name, parameters)
+        return Given(module, value.node) if value is not None else None
+    args = call.node.args
+    stars = [arg for arg in args if arg.star]
+    if call.partial is not None or len(stars) != 1 or stars[0].star != "*" or name not in parameters:
+        return None
+    place, start = parameters.index(name), args.index(stars[0])
+    behind = any(arg.keyword is None for arg in args[start + 1 :])
+    named = any(arg.keyword is not None and arg.keyword.value == name for arg in args)
+    if place < start or behind or named or any(own.endswith("__init__") for own in call.own):
+        return None
+    return Given(module, stars[0].value, (place - start,))
 
 
 def _is_super(node: cst.BaseExpression) -> bool:

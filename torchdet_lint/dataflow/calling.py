@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import is_property
 from torchdet_lint.dataflow.relatives import Relatives
-from torchdet_lint.dataflow.syntax import last_word, unpacked
+from torchdet_lint.dataflow.syntax import bare, last_word, unpacked
 from torchdet_lint.dataflow.uses import KEEPING, LETS_GO, Trace, Trail, Use
 from torchdet_lint.dataflow.variables import Variables
 from torchdet_lint.source.modules import STANDARD
@@ -17,6 +17,7 @@ from torchdet_lint.source.modules import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torchdet_lint.dataflow.collecting import Key, Path
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
 
@@ -71,8 +72,10 @@ class Calling(Variables):
             kept = kinds != {"stored"} and kinds != {"stored", "measured"}
             yield from found if kept or not last_word(call.func).endswith("Dataset") else [Use(call, "gathered")]
 
-    def _from(self, other: Trace, uses: Iterator[Use], call: cst.Call, node: cst.BaseExpression) -> Iterator[Use]:
-        """`uses` that `other` found, told of this file: where `call` leads to another one."""
+    def _from(
+        self, other: Trace, uses: Iterator[Use], call: cst.Call, node: cst.BaseExpression | None
+    ) -> Iterator[Use]:
+        """`uses` that `other` found, told of this file: where `call` leads to another one, `node` goes there."""
         for use in uses:
             told = self.here(use, call, other.module)
             taken_there = use.origin is not None and (told.file or not self.module.is_mine(use.origin))
@@ -107,6 +110,9 @@ class Calling(Variables):
             for use in follower.answered(call, node, position):
                 yield use._replace(module=use.module or follower.module)
             return
+        if self.trail.joined and function is not None and self._tells(function):
+            yield Use(node, "told")
+            return
         if function is not None and (read := self._read_as_property(function)):
             yield from read
             return
@@ -116,6 +122,10 @@ class Calling(Variables):
             yield Use(node, "other" if self.trail.is_set else kind)
         for call in callers:
             yield from self.answered(call, node, position)
+
+    def _tells(self, function: cst.FunctionDef) -> bool:
+        """Whether the name of `function` says that it gives a text for people: `__repr__`, `error_message`."""
+        return not self.words["tells"].isdisjoint(function.name.value.lower().split("_"))
 
     def _let_go(self, function: cst.FunctionDef, node: cst.CSTNode, position: int) -> bool:
         """Whether other files call `function`, and all of them evidently let the order of what it gives go."""
@@ -245,7 +255,7 @@ class Calling(Variables):
     def kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """How `call` keeps what stands in a display that it is given, if it does."""
         kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-        if kind in KEEPING:
+        if kind in KEEPING or (kind == "numbered" and last_word(call.func) in self.words["numbering"]):
             return kind
         return "handed" if self.goes_out_of_sight(call, torch=torch) else ""
 
@@ -253,21 +263,89 @@ class Calling(Variables):
         """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
         if node is not parent.value:
             yield Use(node, "keyed")
+        elif isinstance(parent, cst.DictComp):
+            yield from self.in_table(node, parent, None)
         else:
-            yield from self.in_table(node, parent if isinstance(parent, cst.DictComp) else self.module.parent(parent))
+            yield from self.in_table(node, self.module.parent(parent), self.key_of(parent.key))
 
-    def in_table(self, node: Any, table: Any) -> Iterator[Use]:
-        """A value of the dictionary `table`, or of one that is made by `dict(names=x)`."""
+    def fills_in(self, node: cst.CSTNode, around: cst.CSTNode | None) -> bool:
+        """Whether `around` puts the text `node`, or a tuple with it, into another one: `"of %s" % names`."""
+        return (
+            self.trail.joined
+            and isinstance(around, cst.BinaryOperation)
+            and isinstance(around.operator, cst.Modulo)
+            and around.right is node
+        )
+
+    def in_table(self, node: Any, table: Any, key: Key) -> Iterator[Use]:
+        """The value under `key` of the dictionary `table`, or of one that is made by `dict(names=x)`."""
         above = self.module.parent(table)
         call = self.module.parent(above) if isinstance(above, cst.Arg) else None
-        if isinstance(above, (cst.Return, cst.Yield)):
+        if self.trail.is_set and not self.trail.nested:
+            yield from self._set_in_table(node, table, (key,))
+        elif isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
+        elif self.fills_in(table, above):
+            yield from self.of(above)  # type: ignore[arg-type]
         elif isinstance(call, cst.Call) and not self.trail.is_set:
             yield from self._held_by(call, torch=True) or (Use(call, "other"),)
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
-            yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above))
+            yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above), (key,))
         else:
             yield from self.in_display(node, table)
+
+    def _set_in_table(self, node: cst.CSTNode, table: Any, path: Path) -> Iterator[Use]:
+        """The set at `path` in `table`, which may stand in other displays in its turn."""
+        above = self.module.parent(table)
+        while isinstance(above, (cst.Element, cst.DictElement, cst.DictComp, cst.Arg)):
+            holder = above if isinstance(above, cst.DictComp) else self.module.parent(above)
+            if isinstance(above, cst.Arg):
+                if not isinstance(holder, cst.Call) or above.keyword is None or bare(holder.func) != "dict":
+                    break
+                path = ((above.keyword.value,), *path)
+            elif isinstance(above, cst.DictElement):
+                path = (self.key_of(above.key), *path)
+            else:
+                path = ((), *path) if isinstance(above, cst.Element) else (None, *path)
+            if isinstance(above, (cst.DictElement, cst.DictComp)) and above.value is not table:
+                yield Use(node, "other")
+                return
+            table, above = holder, self.module.parent(holder)  # type: ignore[arg-type]
+        found = list(self.reached(table, path))
+        yield from found or (Use(node, "other"),)
+
+    def entries_in(self, call: cst.Call, arg: cst.Arg, path: Path) -> Iterator[Use]:
+        """The uses of what stands at `path` in a dictionary that `call` is given as `arg`: whole, or unpacked into the
+        parameters that go by its keys. A set goes to no file."""
+        if not self.trail.is_set:
+            yield from self.kept_whole(call)
+            return
+        names, name = self.module.resolve(call.func), ""
+        if names == ("builtins.dict",) or self.kind_of_call(names, last_word(call.func)) == "copies":
+            yield from self.reached(call, path)
+            return
+        callee = self.edges.callee(call, names)
+        if callee is not None and arg.star == "**":
+            key = path[0][0] if path[0] else None
+            name = callee.parameter(call, cst.Arg(arg.value, keyword=cst.Name(key))) if isinstance(key, str) else ""
+            path = path[1:]
+        elif callee is not None and not arg.star:
+            name = callee.parameter(call, arg)
+        function = callee.function if callee is not None else None
+        if callee is None or function is None or not name or id(function) in self.trail.entered:
+            return
+        other, before = self.beside(callee.module), self.trail.entered
+        self.trail.entered = {**before, id(function): (call, self)}
+        scope = callee.module.inner_scope(function)
+        uses: Iterator[Use]
+        if path:
+            loads = other.definitions.live_loads(cst.Name(name), function, scope, None)
+            uses = (use for load in loads for use in other.reached(load, path))
+        else:
+            uses = other.loads(cst.Name(name), function, scope, None)
+        found = list(self._from(other, uses, call, None))
+        self.trail.entered = before
+        yield from found
 
 
 def _is_at(subscript: cst.Subscript, position: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -23,11 +24,16 @@ from torchdet_lint.dataflow.loops import (
     takes_in,
     writes_on,
 )
+from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, LETS_GO, Trace, Use
+from torchdet_lint.module.names import live, member
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.module.module import Module
 
 
 # What makes a dictionary without entries, and what goes through one.
@@ -35,11 +41,30 @@ if TYPE_CHECKING:
 _TO_FILES = ("saved", "written")
 # Beside a call in what was seen: it was asked for what it keeps.
 _WHOLE = -2
+# Beside a table there: an entry of it was looked for, so deep.
+_ENTRY = -2
+# So many statements that assign to one entry are looked at.
+_ENTRIES = 40
 _EMPTY = frozenset({"dict", "OrderedDict", "defaultdict"})
 _VIEWS = frozenset({"items", "keys", "values"})
 _THROUGH = frozenset({"list", "tuple", "enumerate"})
+# What a set is an instance of.
+_LIKE_SETS = lazy(r"[sS]et\b|Iterable|Collection|Sized|Container")
 # Where what gives random numbers lies.
 _NUMBERS = ("random.", "numpy.random.", "torch.rand")
+
+
+Key = tuple[object, ...] | None
+Path = tuple[Key, ...]
+"""Keys of dictionaries that hold each other, each constant in a tuple; None for one that is not in sight, and an empty
+tuple for any place in a list."""
+
+
+class _Asked:
+    """The keys by which dictionaries are read in one file, by the identity of what is read there."""
+
+    def __init__(self, module: Module) -> None:
+        self.keys: dict[int, Key] = {}
 
 
 class Collecting(Trace):
@@ -379,36 +404,143 @@ class Collecting(Trace):
         else:
             yield Use(call, "written")
 
-    def of_entries(self, tables: Sequence[cst.BaseExpression]) -> Iterator[Use]:
-        """The uses of the values of a dictionary where it is read, by key or as something goes through it; none where
-        these are sorted."""
-        found = [use for table in tables for use in self._of_values(table)]
-        if not any(use.kind == "sorted" for use in found):
+    def of_entries(self, tables: Sequence[cst.BaseExpression], path: Path = (None,)) -> Iterator[Use]:
+        """The uses of what stands at `path` in a dictionary that is read at `tables`, by key or as something goes
+        through it; none where these are sorted, or a sorted list takes the place of a set."""
+        is_set = self.trail.is_set
+        asked = [table for table in tables if not (path[0] and self._is_asked_for_other(table, path[0]))]
+        found = [use for table in asked for use in self.entries(table, path)]
+        if not any(use.kind == "sorted" and (not is_set or self._is_put_back(use)) for use in found):
             yield from found
 
-    def _of_values(self, table: cst.BaseExpression) -> Iterator[Use]:
+    def _is_put_back(self, use: Use) -> bool:
+        """Whether what `use` sorts becomes an entry of a dictionary: `table[key] = sorted(table[key])`."""
+        above = (use.module or self.module).parent(use.node)
+        return isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Subscript)
+
+    def entries(self, table: cst.BaseExpression, path: Path) -> Iterator[Use]:
         """The uses of `table[key]`, of `table.get(key)`, and of what a loop over `table.values()` or `table.items()`
         gets."""
+        if (id(table), _ENTRY - len(path)) in self.trail.seen:
+            return
+        self.trail.seen.add((id(table), _ENTRY - len(path)))
         above = self.module.parent(table)
-        if isinstance(above, cst.Subscript) and table is above.value:
-            yield from self.of(above)
-            return
         call = self.module.parent(above) if isinstance(above, (cst.Attribute, cst.Arg)) else None
-        if isinstance(above, cst.Arg) and isinstance(call, cst.Call):
-            yield from self.kept_whole(call)
-        if not isinstance(above, cst.Attribute) or not isinstance(call, cst.Call):
+        if isinstance(above, cst.Subscript) and table is above.value:
+            if not (path[0] and (self._is_asked_for_other(table, path[0]) or self._is_given_anew(above))):
+                yield from self.reached(above, path[1:])
+        elif isinstance(above, cst.Arg) and isinstance(call, cst.Call):
+            yield from self.entries_in(call, above, path)
+        elif isinstance(above, cst.Attribute) and isinstance(call, cst.Call):
+            yield from self._asked_for(call, above.attr.value, path)
+        elif self.trail.is_set and above is not None:
+            yield from self._renamed(table, above, path)
+
+    def reached(self, node: cst.BaseExpression, path: Path) -> Iterator[Use]:
+        """The uses of what stands at `path` in the value of `node`; of that itself where the path is at its end."""
+        if not path:
+            yield from self.of(node)
             return
+        above = self.module.parent(node)
+        if isinstance(above, cst.Assign):
+            yield from self._renamed(node, above, path)
+        else:
+            yield from self.entries(node, path)
+
+    def _renamed(self, table: cst.BaseExpression, above: cst.CSTNode, path: Path) -> Iterator[Use]:
+        """The same of a table that `above` gives another name, goes through as a list of tables, or returns."""
+        if isinstance(above, (cst.Assign, cst.AnnAssign)) and above.value is table:
+            target = above.targets[0].target if isinstance(above, cst.Assign) else above.target
+            yield from self.of_entries(self.table_reads(target, above), path)
+        elif isinstance(above, (cst.For, cst.CompFor)) and above.iter is table and path[0] == ():
+            yield from self._each_entry(above, above.target, path[1:])
+        elif isinstance(above, cst.Return) and (function := self.module.enclosing_function(above)) is not None:
+            for call in self.edges.callers(function):
+                yield from self.reached(call, path)
+
+    def table_reads(self, target: cst.BaseExpression, node: cst.CSTNode) -> Sequence[cst.BaseExpression]:
+        """Where a dictionary that `node` binds to `target` is read: a name, or an attribute of the object or class."""
+        class_ = self.module.enclosing_class(node)
+        home = self.module.scope_of(node).home(target.value) if isinstance(target, cst.Name) else None
+        if isinstance(target, cst.Name) and home is not None and home.kind != "class":
+            return self.definitions.loads_after(target, outermost(self.module, node, target.value))
+        own = isinstance(target, cst.Attribute) and bare(target.value) in ("self", "cls")
+        if class_ is None or not (own or home is not None):
+            return ()
+        return [one for one in self.reads_in_class(class_, last_word(target)) if one is not target]
+
+    def entries_in(self, call: cst.Call, arg: cst.Arg, path: Path) -> Iterator[Use]:
+        """The uses of what stands at `path` in a dictionary that `call` is given as `arg`."""
+        yield from self.kept_whole(call)
+
+    def _asked_for(self, call: cst.Call, method: str, path: Path) -> Iterator[Use]:
+        """The same of a dictionary of which `call` calls `method`."""
         loop = self.module.parent(call)
-        if above.attr.value == "get":
-            yield from self.of(call)
-        elif above.attr.value in ("values", "items") and isinstance(loop, (cst.For, cst.CompFor)):
+        if method == "get" or (method == "pop" and self.trail.is_set and call.args):
+            key = self.key_of(call.args[0].value) if call.args and path[0] else None
+            if key in (None, path[0]):
+                yield from self.reached(call, path[1:])
+        elif method == "copy" and self.trail.is_set:
+            yield from self.reached(call, path)
+        elif method in ("values", "items") and isinstance(loop, (cst.For, cst.CompFor)) and path[0] != ():
             target: cst.CSTNode = loop.target
-            if above.attr.value == "items":
+            if method == "items":
                 pair = isinstance(target, cst.Tuple) and len(target.elements) == 2
                 target = target.elements[1].value if pair and isinstance(target, cst.Tuple) else loop
-            root = loop.body if isinstance(loop, cst.For) else self.module.parent(loop)
-            for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) and root else ():
-                yield from self.of(load)
+            yield from self._each_entry(loop, target, path[1:])
+
+    def _each_entry(self, loop: cst.For | cst.CompFor, target: cst.CSTNode, path: Path) -> Iterator[Use]:
+        """The uses of what stands at `path` in each of what `loop` goes through, which goes by `target` there."""
+        root = loop.body if isinstance(loop, cst.For) else self.module.parent(loop)
+        for load in self.reads_of_round(target, root) if root is not None else ():
+            if not (self.trail.is_set and self.is_no_set(load)):
+                yield from self.reached(load, path)
+
+    def reads_of_round(self, target: cst.CSTNode, root: cst.CSTNode) -> Iterator[cst.Name]:
+        """Where `root`, the body of a loop or a comprehension, reads the name `target` as each round has it: not behind
+        a statement that gives it another value."""
+        for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
+            home = self.module.scope_of(load).home(load.value)
+            bindings = home.bindings[load.value] if home is not None else []
+            order = self.module.order_of(load)
+            seen = bindings if len(bindings) < 2 else reaching(self.module, live(bindings, order), load, order)
+            if not seen or any(binding.kind == "loop" for binding in seen):
+                yield load
+
+    def is_no_set(self, load: cst.Name) -> bool:
+        """Whether `load` stands where an `isinstance` says that it is something else than a set."""
+        below: cst.CSTNode = load
+        for around in self.module.ancestors(load):
+            if isinstance(around, cst.If) and below is around.body:
+                text = bare(around.test)
+                if text.startswith(f"isinstance({load.value},") and not _LIKE_SETS.search(text):
+                    return True
+            below = around
+        return False
+
+    def key_of(self, node: cst.BaseExpression) -> Key:
+        """The key that `node` is, where it is a constant in sight."""
+        return self.module.constant(node, self.module.scope_of(node), self.module.order_of(node))
+
+    def _is_asked_for_other(self, table: cst.BaseExpression, key: Key) -> bool:
+        """Whether `table` is read for the entry under another constant than `key`."""
+        known = self.module.shared(_Asked).keys
+        if id(table) not in known:
+            entry = self.module.parent(table)
+            index = entry.slice[0].slice if isinstance(entry, cst.Subscript) and entry.value is table else None
+            known[id(table)] = self.key_of(index.value) if isinstance(index, cst.Index) else None
+        return known[id(table)] not in (None, key)
+
+    def _is_given_anew(self, entry: cst.Subscript) -> bool:
+        """Whether the last statement before it that assigns to `entry`, written the same, in its function, gives it
+        another value than the one that is followed."""
+        module = self.module
+        given = module.loading.facts.entered.get(member(entry), ())
+        function, order = module.scope_of(entry).function, module.order_of(entry)
+        values = [
+            (at, value) for _, _, value, scope, at in given[:_ENTRIES] if scope.function is function and at < order
+        ]
+        return bool(values) and id(max(values, key=operator.itemgetter(0))[1]) not in self.trail.seen
 
     def kept_whole(self, call: cst.Call) -> Iterator[Use]:
         """Where what `call` is given goes to a file, or the list does that it is put into: `rows.append(row)`."""

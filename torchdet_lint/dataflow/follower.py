@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import counts, displays, goes_along, uses_index, uses_number
-from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, names_read, opposite
+from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, opposite
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted, live
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _LOOPS = (cst.For, cst.While, cst.CompFor)
 _STEPS = 120
+# What the names begin with of functions and methods that make a text.
+_OF_TEXT = ("builtins.str", "string.", "textwrap.")
 
 
 class _Joined:
@@ -55,7 +57,7 @@ class Follower(Calling):
     def uses_in(self, name: cst.Name, loop: cst.For) -> list[Use]:
         """The same of what `loop` binds to `name` in every round."""
         return self._collect(
-            False, lambda: (use for load in names_read(loop.body).get(name.value, ()) for use in self.of(load))
+            False, lambda: (use for load in self.reads_of_round(name, loop.body) for use in self.of(load))
         )
 
     def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
@@ -104,6 +106,8 @@ class Follower(Calling):
             yield from self.returned(display, above, list(display.elements).index(parent))
         elif isinstance(above, cst.Yield):
             yield from self.of(display)  # type: ignore[arg-type]
+        elif self.fills_in(display, above):  # type: ignore[arg-type]
+            yield from self.of(above)  # type: ignore[arg-type]
         elif isinstance(above, cst.Assign) and (target := opposite(above, parent)) is not None:
             yield from self.stored(target, above)
         else:
@@ -112,8 +116,10 @@ class Follower(Calling):
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
         removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
         kept = (cst.Add, cst.Multiply, cst.Divide) if self.trail.joined else (cst.Add, cst.Multiply)
-        if isinstance(parent.operator, kept) or (
-            self.trail.is_set and not removed and isinstance(parent.operator, MAKES_SET)
+        if (
+            self.fills_in(node, parent)
+            or isinstance(parent.operator, kept)
+            or (self.trail.is_set and not removed and isinstance(parent.operator, MAKES_SET))
         ):
             yield from self.of(parent)
         else:
@@ -136,14 +142,15 @@ class Follower(Calling):
         names = self.module.resolve(call.func)
         word = last_word(call.func)
         kind = "measured" if self._is_looked_up(call, arg, names) else self.kind_of_call(names, word)
-        if self.trail.is_set and kind in KEEPING and word != "writelines":
+        lists = kind in KEEPING or word in self.words["numbering"]
+        if self.trail.is_set and lists and word not in self.words["takes-sets"]:
             kind = "called"
         some = self._of_many(call, arg, word, kind) if self.trail.nested else self._singly(node, call, word)
         if some is not None:
             yield from some
             return
         if arg.keyword is not None and names == ("builtins.dict",):
-            yield from self.in_table(node, call)
+            yield from self.in_table(node, call, (arg.keyword.value,))
         elif kind == "passes":
             yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
@@ -324,7 +331,12 @@ class Follower(Calling):
             return self._counted(node, call, word)
         if word in self.words["opens-paths"]:
             return iter((Use(call, "saved"),))
-        return self.of(call) if word in self.words["makes-paths"] and self.module.resolve(call.func) else None
+        names = self.module.resolve(call.func)
+        given = next(arg for arg in call.args if arg.value is node)
+        text = word in self.words["fills-in"] and all(name.startswith(_OF_TEXT) for name in names)
+        if text and not (word == "replace" and given is call.args[0]):
+            return self.of(call)
+        return self.of(call) if word in self.words["makes-paths"] and names else None
 
     def _counted(self, node: cst.BaseExpression, call: cst.Call, word: str) -> Iterator[Use] | None:
         """What is done with what a counter counts; None where `call` is no `counter.update(…)`."""
@@ -368,6 +380,8 @@ class Follower(Calling):
         word, call = parent.attr.value, self.module.parent(parent)
         if not isinstance(call, cst.Call) or call.func is not parent:
             yield Use(node, "other")
+        elif self.trail.joined and word in self.words["keeps-text"]:
+            yield from self.of(call)
         elif self.trail.joined and word in self.words["opens-paths"]:
             yield Use(call, "saved")
         elif word == "sort":
@@ -438,7 +452,7 @@ class Follower(Calling):
     def _each(self, target: cst.BaseExpression, root: cst.CSTNode) -> Iterator[Use]:
         """What is done under `root` with every one of many such values, which goes by the name `target` there."""
         self.trail.nested -= 1
-        for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
+        for load in self.reads_of_round(target, root):
             yield from self.of(load)
         self.trail.nested += 1
 
@@ -573,7 +587,10 @@ class Follower(Calling):
             targets = [parent.target]
         else:
             assert isinstance(parent, cst.AugAssign)
-            yield from self.grown(parent.target, parent)
+            if isinstance(parent.operator, cst.SubtractAssign):
+                yield Use(node, "measured")
+            else:
+                yield from self.grown(parent.target, parent)
             return
         if isinstance(parent, cst.NamedExpr):
             yield from self.of(parent)

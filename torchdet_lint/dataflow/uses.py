@@ -173,9 +173,10 @@ class Trace:
     def iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating `node` has made: no longer a set, unless the sets are inside it."""
         before = self.trail.is_set
-        self.trail.is_set = before and self.trail.nested > 0
+        alone = before and not self.trail.nested
+        self.trail.is_set = before and not alone
         for use in uses:
-            yield use._replace(origin=use.origin or node) if before and not self.trail.nested else use
+            yield use._replace(origin=use.origin or node) if alone else use
         self.trail.is_set = before
 
     def kind_of_call(self, names: Sequence[str], word: str) -> str:
@@ -190,6 +191,8 @@ class Trace:
                 return "local"
         if word == "join" and not names:
             return "joined"
+        if word in self.words["numbering"] and all(self._is_of_library(name) for name in names):
+            return "numbered"
         if word in self.words["saved"]:
             return "saved"
         if word.endswith(("Dataset", "tqdm", "TQDM")):
@@ -197,6 +200,9 @@ class Trace:
         if word in self.words["set-methods"] or word in self.words["set-tests"]:
             return "measured"
         return "written" if word in self.words["written"] else "called"
+
+    def _is_of_library(self, name: str) -> bool:
+        return name.partition(".")[0] in self.module.library.roots
 
     def has_ties(self, call: cst.Call) -> bool:
         """Whether `call` sorts, or takes an extreme, by a key that elements evidently share: how long they are, or how

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.collecting import Collecting
+from torchdet_lint.dataflow.collecting import Collecting, Path
 from torchdet_lint.dataflow.loops import outermost
 from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import NO_RESULT, Use
-from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,10 +20,17 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _SELF = ("self", "cls")
-_SETS = lazy(r"[sS]et\b|Iterable|Collection|Sized|Container")
 
 # What looks at an order and leaves it to others.
 _LOOKS = NO_RESULT - {"sorted"}
+
+
+class _Objects:
+    """The reads of attributes of objects in one file, by the name of the attribute and the class, each with the number
+    of units that were parsed by then."""
+
+    def __init__(self, module: Module) -> None:
+        self.reads: dict[str, tuple[int, dict[int, list[cst.Attribute]]]] = {}
 
 
 class Variables(Collecting):
@@ -43,8 +49,24 @@ class Variables(Collecting):
                 around = outermost(self.module, node, target.value.value)
                 yield from self.of_entries(self.definitions.loads_after(target.value, around))
             yield from self.table_uses(target, node)
+        elif isinstance(target, cst.Subscript) and not self.trail.nested:
+            yield from self._set_stored(target, node)
         else:
             yield Use(node, "stored")
+
+    def _set_stored(self, entry: cst.Subscript, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of the set that `node` puts into `entry`, `table["train"]["names"]`, where all keys are in sight."""
+        table: cst.BaseExpression = entry
+        path: Path = ()
+        while isinstance(table, cst.Subscript):
+            index = table.slice[0].slice
+            key = self.key_of(index.value) if isinstance(index, cst.Index) else None
+            if key is None:
+                yield Use(node, "stored")
+                return
+            path, table = (key, *path), table.value
+        reads = [one for one in self.table_reads(table, node) if not self.module.contains(node, one)]
+        yield from list(self.of_entries(reads, path)) or [Use(node, "stored")]
 
     def _object_uses(self, target: cst.Attribute, node: cst.CSTNode) -> Iterator[Use]:
         """The uses of an attribute of another object: where the function reads it afterwards, in the methods of its
@@ -79,6 +101,9 @@ class Variables(Collecting):
                 class_ = found[0].local_class(f"@.{found[1]}") if found is not None else None
                 if found is not None and class_ is not None:
                     return found[0], class_
+        if isinstance(node, cst.Attribute):
+            given = [value.node for value in module.self_attribute(node, module.scope_of(node))]
+            node = given[0] if len(given) == 1 else node
         return annotated_class(module, node) if isinstance(node, cst.Name) else None
 
     def _comes_from_outside(self, target: cst.Attribute, function: cst.FunctionDef | None) -> bool:
@@ -146,7 +171,7 @@ class Variables(Collecting):
         loads = self.definitions.live_loads(name, function, home, node, growing=not again)
         counted = [where for load in loads if (where := self.definitions.counted_one(load)) is not False]
         for load in loads:
-            if self.trail.is_set and self._is_no_set(load):
+            if self.trail.is_set and self.is_no_set(load):
                 continue
             alone = bool(counted) and (True in counted or any(one in counted for one in self.module.ancestors(load)))
             for use in self.of(load):
@@ -154,17 +179,6 @@ class Variables(Collecting):
                     yield use
                 if use.kind == "sorted" and self._in_place(use.node, load):
                     return
-
-    def _is_no_set(self, load: cst.Name) -> bool:
-        """Whether `load` stands where an `isinstance` says that it is something else than a set."""
-        below: cst.CSTNode = load
-        for around in self.module.ancestors(load):
-            if isinstance(around, cst.If) and below is around.body:
-                text = bare(around.test)
-                if text.startswith(f"isinstance({load.value},") and not _SETS.search(text):
-                    return True
-            below = around
-        return False
 
     def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load
@@ -265,9 +279,20 @@ class Variables(Collecting):
     def reads_of(self, class_: Class, word: str) -> list[cst.Attribute]:
         """Where the file reads the attribute `word` of what is evidently an object of `class_`."""
         self.module.load_where(lambda text: f".{word}" in text, word)
+        known = self.module.shared(_Objects).reads
+        if word not in known or known[word][0] != len(self.module.parsed):
+            known[word] = len(self.module.parsed), self._read_by_class(word)
+        return known[word][1].get(id(class_), [])
+
+    def _read_by_class(self, word: str) -> dict[int, list[cst.Attribute]]:
+        """The same by the identity of the class."""
+        found: dict[int, list[cst.Attribute]] = {}
         roots = [unit.root for unit in self.module.holding(word) if unit.root is not None]
-        reads = [one for root in roots for one in self.module.attributes_under(root, word) if self._is_read(one)]
-        return [one for one in reads if (found := self.class_of(one.value)) is not None and found[1] is class_]
+        for one in (one for root in roots for one in self.module.attributes_under(root, word) if self._is_read(one)):
+            class_ = self.class_of(one.value)
+            if class_ is not None:
+                found.setdefault(id(class_[1]), []).append(one)
+        return found
 
     def _is_read(self, attribute: cst.Attribute) -> bool:
         assigned = isinstance(self.module.parent(attribute), (cst.AssignTarget, cst.AnnAssign))

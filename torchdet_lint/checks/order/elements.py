@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.order.entries import Entries
-from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings
+from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings, relatives
 from torchdet_lint.checks.order.objects import object_kind
-from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.call_edges import CallEdges, Given, Sites, calls_here, given_for, taking
 from torchdet_lint.dataflow.reaching_definitions import reaching
-from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
 from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed, of_tuple
@@ -20,7 +19,7 @@ from torchdet_lint.inference.elements.questions import Questions
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.inference.narrowing import Comparisons
 from torchdet_lint.module.names import dotted, live
-from torchdet_lint.module.tree import positional, returned
+from torchdet_lint.module.tree import returned
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
         return "nothing"
     statement = module.parent(node)
-    if not isinstance(node, cst.Call) or node.args:
+    if not _begins_empty(node):
         kind = collection_kind(module, node.args[0].value if isinstance(node, cst.Call) else node, _DEEP)
         named = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
         places = kind == "unknown" and any(_means(module, "places", one) for one in named)
@@ -63,6 +62,31 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
             return told
         targets = [statement.target]
     return _grown_kind(module, targets)
+
+
+def kind_by_callers(callers: Sequence[Module], module: Module, node: cst.BaseExpression) -> str:
+    """What the set holds that `module` makes by `node` for an attribute; where nothing there tells, by what the files
+    `callers` pass to the methods that fill it."""
+    kind, statement = set_kind(module, node), module.parent(node)
+    if kind not in ("unknown", "number") or not _begins_empty(node) or not isinstance(statement, cst.Assign):
+        return kind
+    target = statement.targets[0].target
+    if not {*_put_in(module, target), *_taken_in(module, target)} <= {"unknown"}:
+        return kind
+    kinds = set[str]()
+    for call in module.shared(Fillings).of(target, ONE):
+        given = call.node.args[-1].value if call.node.args else None
+        method = taking(module, given) if isinstance(given, cst.Name) else None
+        if not isinstance(given, cst.Name) or method is None:
+            return kind
+        sites = [site for caller in callers for site in caller.shared(Sites).of(method)]
+        kinds.update(map(_of_row, shown) if (shown := given_for(given, method, sites)) else ("unknown",))
+    return _together(kinds) if kinds and "unknown" not in kinds else kind
+
+
+def _begins_empty(node: cst.BaseExpression) -> bool:
+    """Whether `node`, which makes a set, puts nothing into it."""
+    return isinstance(node, cst.Call) and not node.args
 
 
 def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
@@ -103,12 +127,28 @@ def _put_in(module: Module, target: cst.BaseExpression) -> set[str]:
 
 def _taken_in(module: Module, target: cst.BaseExpression) -> set[str]:
     """The kinds of what `target |= x` adds to a set."""
-    home = module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
+    if isinstance(target, cst.Attribute):
+        added = _added_to_attribute(module, target)
+    else:
+        home = module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
+        added = [binding.node for binding in (home.bindings[last_word(target)] if home is not None else ())]
     return {
-        collection_kind(module, binding.node.value, _DEEP)
-        for binding in (home.bindings[last_word(target)] if home is not None else ())
-        if isinstance(binding.node, cst.AugAssign) and isinstance(binding.node.operator, cst.BitOrAssign)
+        collection_kind(module, one.value, _DEEP)
+        for one in added
+        if isinstance(one, cst.AugAssign) and isinstance(one.operator, cst.BitOrAssign)
     }
+
+
+def _added_to_attribute(module: Module, target: cst.Attribute) -> list[cst.CSTNode | None]:
+    """The statements that change what is written as `target` is, `self.names |= found` among them."""
+    word, text = target.attr.value, bare(target)
+    if f".{word} |=" not in module.text:
+        return []
+    module.load_where(lambda unit: f".{word} |=" in unit, word)
+    roots = [unit.root for unit in module.holding(word) if unit.root is not None]
+    changed = [one for root in roots for one in module.attributes_under(root, word) if bare(one) == text]
+    own = relatives(module, module.enclosing_class(target))
+    return [module.parent(one) for one in changed if module.enclosing_class(one) in own]
 
 
 def _stays_empty(module: Module, name: cst.Name) -> bool:
@@ -234,7 +274,7 @@ class _Added:
     def _key(self, node: cst.BaseExpression) -> tuple[int, str]:
         if isinstance(node, cst.Name):
             return id(self.module.scope_of(node).home(node.value)), node.value
-        return 0, bare(node)
+        return id(self.module.enclosing_class(node)), bare(node)
 
 
 def _holds_slices(module: Module, node: cst.BaseExpression) -> bool:
@@ -252,53 +292,34 @@ def _is_slice(node: cst.BaseExpression) -> bool:
 
 def _passed(module: Module, node: cst.Name, depth: int) -> str:
     """What the elements are of what all calls in the file pass to a function as its parameter `node`."""
-    function = _taking(module, node)
+    function = taking(module, node)
     if function is None:
         return "unknown"
-    return _agreed(node, function, _calls_here(module, function), depth)
+    return _agreed(node, function, calls_here(module, function), depth)
 
 
 def passed_elsewhere(module: Module, made: cst.BaseExpression) -> str:
     """What the elements are of the set `made` of a parameter, by what this file and those around it pass."""
     node = made.args[0].value if isinstance(made, cst.Call) and len(made.args) == 1 else made
+    while isinstance(node, cst.BinaryOperation):
+        node = node.left
     return module.shared(_Variables).passed(node)
-
-
-def _taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
-    """The function at top level, or the method, of which `node` is a parameter that keeps its value."""
-    home = module.scope_of(node).home(node.value)
-    bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
-    outer = home.outer if home is not None else None
-    function = home.node if home is not None and (outer is module.scope or outer in module.classes) else None
-    return function if bound == ["parameter"] and isinstance(function, cst.FunctionDef) else None
-
-
-def _calls_here(module: Module, function: cst.FunctionDef) -> list[tuple[Module, Call]]:
-    """The calls of `function` in its own file, each with that."""
-    if (class_ := module.enclosing_class(function)) is not None:
-        sites = [*CallEdges(module).callers(function)]
-        sites += module.shared(Relatives).calls_of(class_.name) if function.name.value == "__init__" else []
-        found = {id(site): module.call_at(site) for site in sites}
-        return [(module, call) for call in found.values() if call is not None]
-    module.look_for(function.name.value)
-    return [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
-
-
-def _given(
-    node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]
-) -> list[tuple[Module, cst.BaseExpression]]:
-    """What `calls` of `function` pass for its parameter `node`; nothing where one of them does not show it."""
-    parameters = positional(function)
-    parameters = parameters[parameters[:1] in (("self",), ("cls",)) :]
-    values = [(there, call.argument(node.value, parameters)) for there, call in calls if not call.opaque]
-    given = [(there, value.node) for there, value in values if value is not None]
-    return given if len(given) == len(calls) else []
 
 
 def _agreed(node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]], depth: int) -> str:
     """What the elements are of what all `calls` of `function`, each with its file, pass for its parameter `node`."""
-    kinds = {_handed(there, value, depth) for there, value in _given(node, function, calls)}
+    kinds = {
+        _handed(one.module, one.node, depth) if not one.path else _of_row(one, (EACH,))
+        for one in given_for(node, function, calls)
+    }
     return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+def _of_row(given: Given, path: tuple[int, ...] = ()) -> str:
+    """What stands at `path` in what is given, which stands in a row that is unpacked."""
+    module, node, whole = given.module, given.node, (*given.path, *path)
+    told = _variable(module, node, whole) if whole and isinstance(node, cst.Name) else "unknown"
+    return told if told != "unknown" else _part_of(module, node, whole, _DEEP)
 
 
 def _handed(module: Module, node: cst.BaseExpression, depth: int) -> str:
@@ -502,14 +523,14 @@ class _Variables:
     def single(self, node: cst.Name) -> str:
         """What the variable `node` is: what it is bound to, or what all calls of the file pass as a parameter."""
         held = self.of(node, ())
-        function = _taking(self.module, node) if held == "unknown" else None
+        function = taking(self.module, node) if held == "unknown" else None
         if function is None:
             return held
         return self._settled((id(function), node.value, ""), lambda: self._single(node, function))
 
     def _single(self, node: cst.Name, function: cst.FunctionDef) -> str:
-        calls = _calls_here(self.module, function)
-        return agreed(scalar_kind(there, value) for there, value in _given(node, function, calls))
+        calls = calls_here(self.module, function)
+        return agreed(_of_row(one) for one in given_for(node, function, calls))
 
     def filled(self, node: cst.Name | cst.Attribute) -> str:
         """What the elements are of the list that `node` stands for, by what it is made of and what is put into it."""
@@ -526,13 +547,13 @@ class _Variables:
 
     def passed(self, node: cst.BaseExpression) -> str:
         """What the elements are of the parameter `node` by what all calls of its function pass, in whichever file."""
-        function = _taking(self.module, node) if isinstance(node, cst.Name) else None
+        function = taking(self.module, node) if isinstance(node, cst.Name) else None
         if not isinstance(node, cst.Name) or function is None or self.module.callers is None:
             return "unknown"
         return self._settled((id(function), node.value), lambda: self._passed(node, function))
 
     def _passed(self, node: cst.Name, function: cst.FunctionDef) -> str:
-        own = _calls_here(self.module, function)
+        own = calls_here(self.module, function)
         assert self.module.callers is not None
         class_ = self.module.enclosing_class(function)
         called = function.name.value if class_ is None else class_.name

@@ -1,6 +1,6 @@
 """A file -> the sets that it goes through and does not make: parameters and attributes that are annotated as sets,
 attributes that a class of another file fills, what functions of other files return, and those that are said to return
-one, and what is left of the keys of a dictionary."""
+one, what is left of the keys of a dictionary, and of a parameter from which a set is taken away."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.checks.order.elements import collection_kind, set_kind
+from torchdet_lint.checks.order.elements import collection_kind, kind_by_callers, set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges, Callee, is_property
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
+from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import returned
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 # A search is quick that begins with a letter, and slow where it begins with what may not stand before one.
 _SET = lazy(r"[sS]et\b")
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?\Z")
-_LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
+_LISTS = ("[*", "[ *", "list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(
-    r"\s*(?:enumerate[ \t]*\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)[ \t]*\(|(\w+)\b(?!\s*[.(\[]))"
+    r"\s*(?:enumerate[ \t]*\(\s*)?"
+    r"(?:(?:self\.)?(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)[ \t]*\(|(\w+)\b(?!\s*[.(\[]))"
 )
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)[ \t]*\(")
@@ -47,6 +49,7 @@ _GIVES_SET = r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b"
 _ARROW = lazy(_GIVES_SET)
 _RETURNS = lazy(rf"^[ \t]*def (\w+)[ \t]*\([^\n]*\)[ \t]*{_GIVES_SET}", re.MULTILINE)
 _VIEWS = lazy(r"\.(?:keys|items)[ \t]*\(\s*\)[ \t]*[-&|^]")
+_TAKEN_AWAY = lazy(r"-=?[ \t]*(?:\{|(?:frozen)?set[ \t]*\()")
 _MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
 _SAID = lazy(r"\s*:")
 _GIVEN = lazy(r"\s*(?::[^=\n]*)?:?=(?!=)")
@@ -71,6 +74,7 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     if annotates:
         yield from _parameters(module)
     yield from _views(module)
+    yield from _differences(module)
     own = frozenset(_RETURNS.findall(text)) if _ARROW.search(text) else frozenset()
     imported = _imported(module)
     inherits = any(name.partition(".")[0] in imported for name in _bases(module))
@@ -225,6 +229,36 @@ def _views(module: Module) -> Iterator[GivenSet]:
             yield GivenSet(left, kind, Follower(module).uses(left, is_set=True))
 
 
+def _differences(module: Module) -> Iterator[GivenSet]:
+    """What is left of a set that comes from elsewhere: only of a set may another one be taken away, `x - set(y)`."""
+    if not _TAKEN_AWAY.search(module.text):
+        return
+    module.load_where(lambda text: _TAKEN_AWAY.search(text) is not None)
+    made = [call.node for call in module.calls_to(*module.library.facts.orders.sets["makes"])]
+    for node in sorted((*made, *module.set_displays), key=module.order_of):
+        around = module.parent(node)
+        if isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Subtract):
+            if around.right is node and _comes_from_elsewhere(module, around.left):
+                yield GivenSet(around, set_kind(module, around), Follower(module).uses(around, is_set=True))
+        elif isinstance(around, cst.AugAssign) and isinstance(around.operator, cst.SubtractAssign):
+            name = around.target
+            if isinstance(name, cst.Name) and _comes_from_elsewhere(module, name):
+                uses = Follower(module).uses_of_name(name, around, is_set=True)
+                yield GivenSet(name, collection_kind(module, name, _DEEP), uses)
+
+
+def _comes_from_elsewhere(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is a parameter, or something of one, of which the file does not say what it is."""
+    root: cst.BaseExpression = node
+    while isinstance(root, cst.Attribute):
+        root = root.value
+    home = module.scope_of(root).home(root.value) if isinstance(root, cst.Name) else None
+    if home is None or not isinstance(root, cst.Name) or declared(module, node):
+        return False
+    values = module.self_attribute(node, module.scope_of(node)) if isinstance(node, cst.Attribute) else ()
+    return not values and {binding.kind for binding in home.bindings[root.value]} <= {"parameter", "augment"}
+
+
 def _attributes(module: Module, word: str) -> Iterator[GivenSet]:
     """`x.word`, an attribute that the file assigns nowhere."""
     if _evidently_no_set(module, word):
@@ -254,10 +288,15 @@ def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:
     """What the set holds that the classes above `class_` of `owner` in files other than `module` give to the attribute
     `word`; empty where it is no set in sight."""
     for other, above in CallEdges(module).ancestors(owner, class_):
-        if other is not module:
+        if other is module:
+            if word in above.methods or module.attribute_values(above, word):
+                return ""
+        else:
             values = [one.node for one in other.attribute_values(above, word)]
             if values:
-                return set_kind(other, values[0]) if all(makes_set(other, value) for value in values) else ""
+                filled = all(makes_set(other, value) for value in values)
+                callers = [one for one in dict.fromkeys((module, owner)) if one is not other]
+                return kind_by_callers(callers, other, values[0]) if filled else ""
             if word in above.methods:
                 function = other.definition(word, above)
                 return _kind_given(module, Callee(other, function)) if is_property(function) else ""
@@ -389,7 +428,8 @@ def _kind_given(module: Module, callee: Callee) -> str:
         return ""
     if function.returns is not None and is_set(text := other.code(function.returns.annotation)):
         return elements_of(text)
-    made = [_followed(other, one) for one in returned(function)] if other is not module else []
+    given = [one for one in returned(function) if dotted(one) != "None"] if other is not module else []
+    made = [_followed(other, one) for one in given]
     return set_kind(other, made[0]) if made and all(makes_set(other, one) for one in made) else ""
 
 

@@ -25,6 +25,7 @@ _NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+[ \t]*\(\s*)?"
 _UNPACKED = r",[ \t]*\*?[\w.]+\)?[ \t]+=[ \t]*"
 _MAPPED = r"\bmap[ \t]*\([^(),\r\n]*,\s*"
+_COLUMNS = r"\bDict(?:Reader|Writer)[ \t]*\([^(),\r\n]*,\s*(?:fieldnames\s*=\s*)?"
 _SORTED = lazy(r"\bsorted[ \t]*\(\s*(?:(?:list|tuple)[ \t]*\(\s*)?$")
 # By a length or a number of occurrences, which several elements may share.
 _TIED = lazy(r"key\s*=\s*(?:len\b|lambda\b|[\w.]+\.(?:count|get|__getitem__)\b)")
@@ -38,6 +39,12 @@ _HANDED = lazy(
 )
 _MADE = lazy(r"[ \t]*(?::[^=\n]+)?=[ \t]*(?:\w+\.)*(\w+)[ \t]*\(")
 _GIVEN_BACK = lazy(r"\breturn (?:self\.|cls\.)?$")
+# The key under which a dictionary holds what follows; a name that is bound to a display; what is read by a key, and by
+# which constant ones.
+_KEYED_BY = lazy(r"(?:[\"'](\w+)[\"']\s*(?::|\]\s*=)|[(,]\s*(\w+)[ \t]*=)\s*$")
+_TABLE = lazy(r"(\w+)[ \t]*(?::[^=\r\n]*)?=[ \t]*(?:[{\[(]|dict[ \t]*\()")
+_READ_BY_KEY = lazy(r"(\w+)(?:\[|\.(?:get|items|pop|values)[ \t]*\()")
+_READS_KEY = lazy(r"(?:\[\s*|\.(?:get|pop)[ \t]*\(\s*)[\"'](\w+)[\"']\s*[\]),](?!\s*=(?!=))")
 _BEFORE = 100
 
 
@@ -48,6 +55,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     taken: set[str] = set()
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
+    is_read = _entries_read(module.text)
     for unit, text in zip(module.units, module.texts, strict=True):
         if "{" not in text and CALLS_SET.search(text) is None:
             continue
@@ -61,6 +69,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
                 or (counted and _UPDATES.search(before) is not None)
                 or is_taken.search(before)
                 or handed_on(before)
+                or is_read(before, text)
             ):
                 taken.add(text)
             elif given := _NAMED.search(before):
@@ -91,6 +100,31 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _entries_read(whole: str) -> Callable[[str, str], bool]:
+    """Whether what stands behind a part of a text is the entry of a dictionary that something in the file `whole` may
+    read."""
+
+    @functools.cache
+    def keys() -> frozenset[str]:
+        return frozenset(_READS_KEY.findall(whole))
+
+    @functools.cache
+    def tables() -> frozenset[str]:
+        return frozenset(_READ_BY_KEY.findall(whole))
+
+    @functools.cache
+    def holds_read(text: str) -> bool:
+        return not tables().isdisjoint(_TABLE.findall(text))
+
+    def is_read(before: str, text: str) -> bool:
+        entry = _KEYED_BY.search(before)
+        if entry is None or not (entry[1] or "dict" in text):
+            return False
+        return (entry[1] or entry[2]) in keys() or holds_read(text)
+
+    return is_read
 
 
 def _pops(name: str, text: str) -> bool:
@@ -141,8 +175,8 @@ def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
 def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What stands right before a set that is gone through on the spot, and before the name of one."""
     taking = rf"\b(?:{'|'.join(sorted(takers))})[ \t]*\(\s*\(?|\*\(?"
-    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+|\w\.extend[ \t]*\(\s*|{_UNPACKED})$")
-    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend[ \t]*\(\s*|{_MAPPED}|{_UNPACKED})(?:\w+\.)?$")
+    through = rf"{taking}|{_LOOP}|\w\.extend[ \t]*\(\s*|{_UNPACKED}|{_COLUMNS}"
+    return re.compile(rf"(?:{through}|\breturn\s+)$"), re.compile(rf"(?:{through}|{_MAPPED})(?:\w+\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:

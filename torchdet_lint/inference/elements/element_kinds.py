@@ -72,6 +72,8 @@ def declared(module: Module, node: cst.BaseExpression) -> str:
         bindings = home.bindings[node.value] if home is not None else []
         if len(bindings) == 1 and isinstance(there := bindings[0].node, (cst.Param, cst.AnnAssign)):
             found = [there.annotation.annotation] if there.annotation is not None else []
+            if isinstance(there, cst.Param) and there.star == "**":
+                return f"dict[str, {module.code(found[0]) if found else 'object'}]"
             if found and isinstance(there, cst.Param) and there.star == "*":
                 return f"tuple[{module.code(found[0])}, ...]"
     elif isinstance(node, cst.Attribute) and dotted(node.value) in ("self", "cls"):
