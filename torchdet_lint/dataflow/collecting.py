@@ -295,8 +295,9 @@ class Collecting(Trace):
         """The uses of a table of lists, `table["name"].append(x)` or `table["name"] = x`, behind `loop` that fills it,
         or in the class of which it is an attribute; none where something in the function sorts, or in the file where it
         stands in none."""
-        table = owner
+        table, path = owner, list[Key]()
         while (whole := _entry_of(table)) is not None:
+            path.insert(0, self._key_of_entry(table))
             table = whole
         function = self.module.enclosing_function(loop)
         class_ = self.module.enclosing_class(loop)
@@ -313,7 +314,8 @@ class Collecting(Trace):
         if not made or (sorts and (function is None or self._sorts_beside(function, loop))):
             yield Use(loop, "stored")
             return
-        for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):
+        loads = self.definitions.loads_after(table, outermost(self.module, loop, table.value))
+        for load in loads:
             parent = self.module.parent(load)
             call = self.module.parent(parent) if isinstance(parent, cst.Arg) else None
             if isinstance(call, cst.Call):
@@ -321,6 +323,14 @@ class Collecting(Trace):
                 yield Use(call, kind if kind in KEEPING else "other")
             elif isinstance(parent, cst.Return) and self._is_kept(load, parent):
                 yield Use(parent, "returned")
+        yield from self.of_entries(loads, tuple(path))
+
+    def _key_of_entry(self, entry: cst.BaseExpression) -> Key:
+        """The key under which `entry` stands in its table, where that is a constant in sight."""
+        if isinstance(entry, cst.Call):
+            return self.key_of(entry.args[0].value) if entry.args else None
+        index = entry.slice[0].slice if isinstance(entry, cst.Subscript) else None
+        return self.key_of(index.value) if isinstance(index, cst.Index) else None
 
     def _sorts_beside(self, function: cst.FunctionDef, loop: cst.CSTNode) -> bool:
         """Whether anything in `function` is sorted but what the loops around `loop` go through."""
