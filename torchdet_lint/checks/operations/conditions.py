@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.checks.operations.given_dims import given_dims
-from torchdet_lint.checks.operations.gone_through import numbers
+from torchdet_lint.checks.operations.gone_through import numbers, numbers_by_place
 from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
@@ -93,11 +93,13 @@ class Conditions:
             allowed = self.comparisons.texts(value.node, value.scope)
             if allowed:
                 return any(_met_by(condition, one) for one in allowed)
+            if condition.test == "not-in" and (places := numbers_by_place(self.module, value)) is not None:
+                return _differ(places, condition)
+            if condition.test == "not-in" and (sizes := numbers(self.module, value)):
+                return any(_met_by(condition, one) for one in sizes)
             default = self._by_default(value)
             if default is not None:
                 return _met_by(condition, default) or self._passed(value, condition)
-            if condition.test == "not-in" and (sizes := numbers(self.module, value)):
-                return any(_met_by(condition, one) for one in sizes)
         if value is None and call.opaque and self._unpacked(call, condition):
             return True
         return self.module.holds(call, condition, parameters)
@@ -360,3 +362,14 @@ class Conditions:
 def _met_by(condition: Condition, value: object) -> bool:
     """Whether an argument that is `value` meets a condition."""
     return condition_holds(condition, passed=True, opaque=False, known=True, value=value)
+
+
+def _differ(places: Sequence[Sequence[int]], condition: Condition) -> bool:
+    """Whether a tuple, of which each element is one of some numbers, as far as they are known, is none of the values of
+    a condition."""
+    return all(
+        not isinstance(wanted, list)
+        or len(wanted) != len(places)
+        or any(not matches(one, size) for numbers, size in zip(places, wanted, strict=True) for one in numbers)
+        for wanted in condition.values
+    )
