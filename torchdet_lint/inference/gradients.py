@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _CAMEL = lazy(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _ASKED = lazy(r"\bin self\.parameters\(\):\s+\w+\.requires_grad\s*=\s*([A-Za-z]\w*)\b")
 _SWITCHES_ON = lazy(r"\b(?:enable_grad|set_grad_enabled|inference_mode[ \t]*\([^)])")
+_CUTS = lazy(r"\b(?:no_grad|inference_mode|set_grad_enabled|detach)\b")
 _FORMULA = lazy(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _DATA = lazy(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
 _NAME = lazy(r"\b[^\W\d]\w*")
@@ -76,6 +77,25 @@ class Gradients:
         """Whether the nearest thing around `node` that decides on gradients switches them on: `torch.enable_grad()`."""
         return self._speaks_of_switching_on and self._tracked_by_blocks(node) is True
 
+    def switched_off(self, node: cst.CSTNode) -> bool:
+        """Whether the nearest `with` or decorator around `node` that switches gradients switches them off."""
+        if not self._speaks_of_no_grad:
+            return False
+        around: Any
+        for around, _ in self.module.deciding(node):
+            switched: bool | None = None
+            if type(around) is cst.With:
+                switched = self._switched_by_items(around)
+            elif type(around) is cst.FunctionDef:
+                switched = self._switched_by_decorator(around)
+            if switched is not None:
+                return not switched
+        return False
+
+    def cuts(self, function: cst.FunctionDef) -> bool:
+        """Whether `function` switches gradients off somewhere, or detaches something."""
+        return self._stands_in(function, lambda text: _CUTS.search(text) is not None)
+
     @cached_property
     def _speaks_of_switching_on(self) -> bool:
         return _SWITCHES_ON.search(self.module.text) is not None
@@ -88,9 +108,8 @@ class Gradients:
             # An abstract class asks slowly whether a node of another class is of it.
             kind = type(around)
             if kind is cst.With:
-                for item in reversed(around.items):
-                    if (switched := self._switches(item.item)) is not None:
-                        return switched
+                if (switched := self._switched_by_items(around)) is not None:
+                    return switched
             elif kind is cst.If or kind is cst.IfExp:
                 if inner is not around.test and self._only_evaluated(around.test)[inner is not around.body]:
                     return False
@@ -103,6 +122,11 @@ class Gradients:
                 if self._speaks_of_switching_on and self._switched_by_decorator(around):
                     return True
         return None
+
+    def _switched_by_items(self, node: cst.With) -> bool | None:
+        """Whether a `with` switches gradients on or off; None where it does neither."""
+        switched = (self._switches(item.item) for item in reversed(node.items))
+        return next((one for one in switched if one is not None), None)
 
     def _switched_by_decorator(self, function: cst.FunctionDef) -> bool | None:
         """Whether a decorator switches gradients on or off; None where none does either."""

@@ -116,7 +116,8 @@ class Variables:
             kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
             found = replace(found, whole=kept)
         if here and home.kind == "function":
-            if found == UNKNOWN or (found.is_tensor and found.gradient == "no" and found.dtype == "floating"):
+            open_ = found.dtype == "floating" if found.is_tensor else found.what == "unknown" and not found.is_integral
+            if found == UNKNOWN or (open_ and found.gradient == "no"):
                 start = min((binding.order for binding in bindings), default=order)
                 found = self._as_written(found, node, range(start, order), home)
             return self._as_used(found, node.value, home)
