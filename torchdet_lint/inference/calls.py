@@ -114,8 +114,8 @@ class Calls:
             return told_by_name
         owner = self.infer(receiver)
         told = call.attribute in self._distinctive or owner.dtype != "unknown"
-        # NumPy says `keepdims`, and its arrays have no `expand`.
-        told = told or "keepdim" in call.arguments.keywords or (bool(owner.single) and call.attribute == "expand")
+        # NumPy's arrays have no `expand`.
+        told = told or _has_dim(call) or (bool(owner.single) and call.attribute == "expand")
         if owner.is_tensor or (owner.what == "unknown" and told):
             return self.results.method(replace(owner, what="tensor"), call)
         if owner.instance == FOREIGN.instance:
@@ -538,3 +538,10 @@ class Calls:
 
     def _iterated(self, node: cst.BaseExpression) -> AbstractValue:
         return iterated(node, self.infer(node))
+
+
+def _has_dim(call: Call) -> bool:
+    """Whether a method is told a dimension in torch's words: `dim=1`, `keepdim=True`. NumPy says `axis` and
+    `keepdims`, and xarray gives `dim` a name."""
+    dim = call.arguments.keywords.get("dim")
+    return "keepdim" in call.arguments.keywords or (dim is not None and isinstance(dim.constant, (int, tuple)))

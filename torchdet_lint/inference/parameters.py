@@ -64,7 +64,7 @@ class Parameters:
         self.gradients = gradients
         self._taking_data: dict[str, bool] = {}
         self._handed: dict[int, AbstractValue] = {}
-        self._given_data: dict[int, bool] = {}
+        self._elsewhere: dict[int, AbstractValue] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -84,18 +84,14 @@ class Parameters:
             return found
         open_ = found.what == "unknown" or (found.is_tensor and found.gradient == "unknown")
         passed = self._passed(node, function) if open_ else None
-        if passed is None and open_ and home.outer is self.module.scope and self._is_data_elsewhere(node, function):
-            return replace(found if found.is_tensor else TENSOR, gradient="no")
-        if passed is None or not passed.is_tensor:
-            return found
-        shared = passed.gradient == "no" and self.gradients.for_every_device(function, {node.name.value})
-        gradient = found.gradient if shared or passed.gradient == "unknown" else passed.gradient
-        if found.is_tensor:
-            return replace(found, gradient=gradient)
-        return AbstractValue(
-            "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
-            distinct=passed.distinct, overlapping=passed.overlapping,
-        )  # fmt: skip
+        if passed is None and open_ and home.outer is self.module.scope:
+            passed = self._given_elsewhere(node, function)
+        elif passed is not None and passed.gradient == "no" and self._is_for_every_device(node, function):
+            passed = replace(passed, gradient="unknown")
+        return _told(found, passed) if passed is not None and passed.is_tensor else found
+
+    def _is_for_every_device(self, node: cst.Param, function: cst.FunctionDef) -> bool:
+        return self.gradients.for_every_device(function, {node.name.value})
 
     def _objects(self, node: cst.Param, function: cst.FunctionDef, outer: Scope) -> AbstractValue:
         """The objects that a function, or a constructor, is handed in this file and in others, where it calls them as
@@ -151,26 +147,33 @@ class Parameters:
         calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
         return self._joined(node, calls, parameters)
 
-    def _is_data_elsewhere(self, node: cst.Param, function: cst.FunctionDef) -> bool:
-        """Whether the file calls `function` nowhere, and other files do, all with a tensor that needs no gradient."""
-        if id(node) not in self._given_data:
-            self._given_data[id(node)] = False  # where the answer depends on itself
+    def _given_elsewhere(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue:
+        """What other files give a function that its own file calls nowhere, where all of them give a tensor."""
+        if id(node) not in self._elsewhere:
+            self._elsewhere[id(node)] = UNKNOWN  # where the answer depends on itself
             name, other = function.name.value, self.module.callers
             here = [read for read in self.module.shared(Reads).of(None, name) if read is not function.name]
             open_ = here or function.decorators or is_public(self.module, name)
             calls = other(name) if other is not None and not open_ else []
             # Who tests a function gives it plain tensors.
             calls = [one for one in calls if not TEST_FILE.fullmatch(Path(one[0].source.path).name)]
-            self._given_data[id(node)] = len(calls) <= _CALLERS and self._all_data(node, function, calls)
-        return self._given_data[id(node)]
+            if len(calls) <= _CALLERS:
+                self._elsewhere[id(node)] = self._tensor_of(node, function, calls)
+        return self._elsewhere[id(node)]
 
-    def _all_data(self, node: cst.Param, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]) -> bool:
+    def _tensor_of(
+        self, node: cst.Param, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]
+    ) -> AbstractValue:
+        """What all of `calls` of other files pass for the parameter `node`, where that is a tensor; else nothing."""
         values = [(module, call.argument(node.name.value, positional(function))) for module, call in calls]
-        whole = bool(values) and not any(call.opaque for _, call in calls)
-        return whole and all(
-            value is not None and (given := self.infer_in(module, value.node)).is_tensor and given.gradient == "no"
+        if any(call.opaque for _, call in calls) or any(value is None for _, value in values):
+            return UNKNOWN
+        given = [
+            portable(self.infer_in(module, value.node), module.source.path, self.module.library.roots)
             for module, value in values
-        )
+            if value is not None
+        ]
+        return joined(given) if all(one.is_tensor for one in given) else UNKNOWN
 
     def _joined(self, node: cst.Param, calls: Sequence[Call], parameters: Sequence[str]) -> AbstractValue | None:
         """What all of `calls` pass for the parameter `node`; None where one passes nothing in sight."""
@@ -279,3 +282,19 @@ class Parameters:
         if found.gradient != "unknown" or not inferred.is_tensor:
             return found
         return replace(found, gradient="yes") if layer else found
+
+
+def _told(found: AbstractValue, passed: AbstractValue) -> AbstractValue:
+    """What a parameter is of which `found` is known where its callers pass tensors like `passed`."""
+    gradient = found.gradient if passed.gradient == "unknown" else passed.gradient
+    if found.is_tensor:
+        return replace(
+            found,
+            gradient=gradient,
+            dtype=passed.dtype if found.dtype == "unknown" else found.dtype,
+            dims=passed.dims if found.dims is None else found.dims,
+        )
+    return AbstractValue(
+        "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
+        distinct=passed.distinct, overlapping=passed.overlapping,
+    )  # fmt: skip
