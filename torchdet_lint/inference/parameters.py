@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from torchdet_lint.dataflow.call_edges import is_public
 from torchdet_lint.dataflow.def_use import Reads
+from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.inference.abstract_values import (
     OTHER,
@@ -65,6 +67,7 @@ class Parameters:
         self._taking_data: dict[str, bool] = {}
         self._handed: dict[int, AbstractValue] = {}
         self._elsewhere: dict[int, AbstractValue] = {}
+        self._inherited: dict[int, AbstractValue] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -125,18 +128,55 @@ class Parameters:
         methods of the class that call it through `self` pass one, and one without where all of the file pass such."""
         class_ = self.module.classes.get(outer)
         name = function.name.value
-        if found.is_integral or class_ is None or name.startswith("__") or f"self.{name}(" not in self.module.text:
+        if found.is_integral or class_ is None or name.startswith("__"):
             return found
         if not self.gradients.is_layer(class_) or self._static(function):
             return found
+        if f"self.{name}(" not in self.module.text:
+            return self._of_heirs(node, function, class_, found)
         parameters = positional(function)
-        calls = list(self._calls_of_self(name, class_))
+        calls = list(_calls_of_self(self.module, name, class_))
+        if not calls:
+            return self._of_heirs(node, function, class_, found)
         passed = self._joined(node, calls, parameters[1:])
         if passed is None or not passed.is_tensor or passed.gradient == "unknown":
             return found
         if passed.gradient == "no" and len(re.findall(rf"\.{name}\b", self.module.text)) != len(calls):
             return found
         return replace(found, gradient=passed.gradient) if found.is_tensor else passed
+
+    def _of_heirs(
+        self, node: cst.Param, function: cst.FunctionDef, class_: Class, found: AbstractValue
+    ) -> AbstractValue:
+        """What the parameter of a method is, of which `found` is known and which its own class never calls, where that
+        leaves its `forward` to those that derive from it: a tensor with a gradient where one of these passes one."""
+        if found.gradient == "yes" or found.what == "other" or self._applies_itself(class_):
+            return found
+        if id(node) not in self._inherited:
+            self._inherited[id(node)] = UNKNOWN  # where the answer depends on itself
+            name, parameters = node.name.value, positional(function)[1:]
+            calls = itertools.islice(self._calls_of_heirs(function.name.value, class_), _CALLERS)
+            given = [
+                portable(self.infer_in(there, value.node), there.source.path, self.module.library.roots)
+                for there, call in calls
+                if (value := call.argument(name, parameters)) is not None
+            ]
+            told = [one for one in given if one.is_tensor and one.gradient == "yes"]
+            self._inherited[id(node)] = joined(told)
+        given_there = self._inherited[id(node)]
+        return _told(found, given_there) if given_there.is_tensor else found
+
+    def _applies_itself(self, class_: Class) -> bool:
+        """Whether a layer has a `forward`, its own or one of a base in the file."""
+        return any("forward" in one.methods for one in self.module.family(class_))
+
+    def _calls_of_heirs(self, name: str, class_: Class) -> Iterator[tuple[Module, Call]]:
+        """The calls `self.name(…)` in classes that derive from `class_`, of this file and of those beside it."""
+        heirs = [(self.module, one) for one in self.module.shared(Relatives).derived(class_)]
+        find = self.module.heirs
+        heirs += find(class_.name) if find is not None and class_.outer is self.module.scope else []
+        for there, heir in heirs:
+            yield from ((there, call) for call in _calls_of_self(there, name, heir))
 
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
@@ -204,20 +244,6 @@ class Parameters:
         given = [value for call in calls for value in call.arguments.positional]
         whole = not any(call.opaque or call.arguments.keywords for call in calls)
         return bool(given) and whole and all(self.infer(value.node).gradient == "no" for value in given)
-
-    def _calls_of_self(self, name: str, class_: Class) -> Iterator[Call]:
-        """The calls `self.name(…)` in the methods of `class_`."""
-        module = self.module
-        for unit in module.holding(name):
-            if unit.piece.owner != class_.index or name not in module.words[unit.index]:
-                continue
-            module.load(unit)
-            for attribute in module.attributes_under(unit.root, name) if unit.root is not None else ():
-                node = module.parent(attribute)
-                if isinstance(node, cst.Call) and node.func is attribute and bare(attribute.value) == "self":
-                    call = module.call_at(node)
-                    if call is not None:
-                        yield call
 
     def _declared(self, node: cst.Param, home: Scope) -> AbstractValue:
         function = home.node
@@ -298,3 +324,17 @@ def _told(found: AbstractValue, passed: AbstractValue) -> AbstractValue:
         "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
         distinct=passed.distinct, overlapping=passed.overlapping,
     )  # fmt: skip
+
+
+def _calls_of_self(module: Module, name: str, class_: Class) -> Iterator[Call]:
+    """The calls `self.name(…)` in the methods of `class_`."""
+    for unit in module.holding(name):
+        if unit.piece.owner != class_.index or name not in module.words[unit.index]:
+            continue
+        module.load(unit)
+        for attribute in module.attributes_under(unit.root, name) if unit.root is not None else ():
+            node = module.parent(attribute)
+            if isinstance(node, cst.Call) and node.func is attribute and bare(attribute.value) == "self":
+                call = module.call_at(node)
+                if call is not None:
+                    yield call
