@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
-from torchdet_lint.checks.operations.given_dims import given_dims
+from torchdet_lint.checks.operations.given_values import given_dims, is_given_sparse
 from torchdet_lint.checks.operations.gone_through import numbers, numbers_by_place
 from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
@@ -85,6 +85,8 @@ class Conditions:
             value = call.argument(condition.argument, parameters)
             if condition.argument != "self":
                 inferred = self.inference.infer(value.node) if value is not None else OTHER
+            elif condition.test == "sparse":
+                value = self._subject(operation, call, parameters)
             return self._inferred(condition, inferred, value, call, parameters)
         value = call.argument(condition.argument, parameters)
         if value is not None and not value.known:
@@ -103,6 +105,12 @@ class Conditions:
         if value is None and call.opaque and self._unpacked(call, condition):
             return True
         return self.module.holds(call, condition, parameters)
+
+    def _subject(self, operation: Operation, call: Call, parameters: Sequence[str]) -> Value | None:
+        """The tensor that the op works on: the receiver of a method, the first argument of a function."""
+        if operation.method:
+            return self.module.value(call.receiver) if call.receiver is not None else None
+        return call.argument(parameters[0], parameters) if parameters else None
 
     def _unpacked(self, call: Call, condition: Condition) -> bool:
         """Whether a dictionary that `call` may unpack has a constant that meets `condition`."""
@@ -215,7 +223,7 @@ class Conditions:
         if condition.test == "dims":
             return self._has_dims(condition, inferred, value, call.argument(condition.beside, parameters))
         if condition.test == "sparse":
-            return inferred.sparse
+            return inferred.sparse or self._is_given_sparse(value)
         if condition.test == "repeats":
             return not (
                 inferred.distinct or self._single(inferred, call, parameters) or self._squeezed(call, parameters)
@@ -257,6 +265,11 @@ class Conditions:
         """Whether a call in sight gives the parameter that `value` is as many dimensions as `condition` asks for."""
         found = self._parameter(value) if isinstance(value.node, cst.Name) else None
         return found is not None and not given_dims(self.module, found[1]).isdisjoint(condition.values)
+
+    def _is_given_sparse(self, value: Value | None) -> bool:
+        """Whether `value` stands for a parameter that a call in sight gives a sparse tensor."""
+        found = self._parameter(value) if value is not None else None
+        return found is not None and is_given_sparse(self.module, found[1])
 
     def _at_least(self, value: Value, depth: int = _DEEP) -> int:
         """How many dimensions there are at least, by those that a method swaps and those that are added to them; 0
