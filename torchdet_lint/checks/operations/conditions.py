@@ -9,6 +9,7 @@ import libcst as cst
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.checks.operations.given_values import given_dims, is_given_sparse
 from torchdet_lint.checks.operations.gone_through import numbers, numbers_by_place
+from torchdet_lint.checks.operations.never_given import is_never_given
 from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
@@ -95,6 +96,8 @@ class Conditions:
             allowed = self.comparisons.texts(value.node, value.scope)
             if allowed:
                 return any(_met_by(condition, one) for one in allowed)
+            if condition.test in ("given", "missing") and self._is_never_given(value):
+                return _met_by(condition, None)
             if condition.test == "not-in" and (places := numbers_by_place(self.module, value)) is not None:
                 return _differ(places, condition)
             if condition.test == "not-in" and (sizes := numbers(self.module, value)):
@@ -184,6 +187,11 @@ class Conditions:
         bindings = home.bindings[followed.node.value]
         node = bindings[0].node
         return (home, node) if len(bindings) == 1 and isinstance(node, cst.Param) else None
+
+    def _is_never_given(self, value: Value) -> bool:
+        """Whether `value` stands for a parameter that every call in sight leaves at None."""
+        found = self._parameter(value)
+        return found is not None and is_never_given(self.module, found[1])
 
     def _passed(self, value: Value, condition: Condition) -> bool:
         """Whether a call in sight gives the parameter that `value` stands for a constant that meets `condition`."""
