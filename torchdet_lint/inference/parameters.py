@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 # Of so many calls it is asked what they hand over.
 _CALLERS = 4
+# So many classes that derive from one are asked what they give its methods.
+_HEIRS = 12
 _TRAINED = "lightning.pytorch.LightningModule"
 
 
@@ -68,6 +70,7 @@ class Parameters:
         self._handed: dict[int, AbstractValue] = {}
         self._elsewhere: dict[int, AbstractValue] = {}
         self._inherited: dict[int, AbstractValue] = {}
+        self._heirs: dict[Class, list[tuple[Module, Class]]] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -172,10 +175,12 @@ class Parameters:
 
     def _calls_of_heirs(self, name: str, class_: Class) -> Iterator[tuple[Module, Call]]:
         """The calls `self.name(…)` in classes that derive from `class_`, of this file and of those beside it."""
-        heirs = [(self.module, one) for one in self.module.shared(Relatives).derived(class_)]
-        find = self.module.heirs
-        heirs += find(class_.name) if find is not None and class_.outer is self.module.scope else []
-        for there, heir in heirs:
+        if class_ not in self._heirs:
+            found = [(self.module, one) for one in self.module.shared(Relatives).derived(class_)]
+            find = self.module.heirs
+            found += find(class_.name) if find is not None and class_.outer is self.module.scope else []
+            self._heirs[class_] = found[:_HEIRS]
+        for there, heir in self._heirs[class_]:
             yield from ((there, call) for call in _calls_of_self(there, name, heir))
 
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
