@@ -109,6 +109,37 @@ def test_names_are_followed_through_the_files() -> None:
         assert known.returned(name, _at("main.py")) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "gradient"),
+    [
+        ("Frozen", "no"),
+        ("Frozen.within", "no"),
+        ("Frozen.later", "no"),
+        ("Frozen.live", "unknown"),
+        ("Derived.within", "no"),
+        ("Derived", "no"),
+        ("Layer", "no"),
+        ("Normalized", "unknown"),
+    ],
+)
+def test_what_objects_and_their_methods_give(name: str, gradient: str) -> None:
+    long = "".join(f"    def method_{number}(self, x):\n        return x + {number}\n\n" for number in range(80))
+    known = elsewhere({
+        "helpers.py": HEAD + "from torch import nn\n\n\nclass Frozen:\n    @torch.no_grad()\n"
+        "    def __call__(self, x):\n        return self.net(x)\n\n" + long +
+        "    @torch.inference_mode()\n    def within(self, x):\n        return self.net(x)\n\n"
+        "    def later(self, x):\n        with torch.no_grad():\n            y = self.net(x)['tokens']\n"
+        "        return y.reshape(1, -1)\n\n    def live(self, x):\n        return self.net(x)\n\n\n"
+        "class Derived(Frozen):\n    def other(self):\n        return 1\n\n\n"
+        "class Layer(nn.Module):\n    @torch.no_grad()\n    def forward(self, x):\n        return self.net(x)\n\n\n"
+        "class Normalized(nn.Module):\n    def forward(self, pixel_values):\n        return pixel_values / 255\n",
+    })  # fmt: skip
+    kind = known.returned(f"helpers.{name}", _at("main.py"))
+    assert (kind.gradient if kind is not None else "unknown") == gradient
+    for nothing in ("Frozen.nothing", "Frozen.within.shape", "Nothing.within"):
+        assert known.returned(f"helpers.{nothing}", _at("main.py")) is None
+
+
 def test_a_circle_gives_the_same_from_every_side() -> None:
     text = (
         HEAD

@@ -314,9 +314,11 @@ class Settling:
         left = sorted(places.keys() - files)
         facts = self.project.facts.library.facts
         keeping = (*facts.wrappers, *facts.fluent)
-        texts, no_grad = sorted(self.records), self.tensors.no_grad
+        texts, tensors = sorted(self.records), self.tensors
         settled = (*facts.devices.settled, *facts.devices.read)
-        runs = GradedRuns(others, without.values(), left, texts, no_grad, keeping, settled)
+        runs = GradedRuns(
+            others, without.values(), left, texts, tensors.no_grad, tensors.enable_grad, keeping, settled
+        )
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body
@@ -324,14 +326,21 @@ class Settling:
             if path in without and not self.points.tries_out(without[path]):
                 names += self._own_functions(without[path], runs)
             above = {function.row for name in names if (function := body(name)) is not None}
+            regraded = self._regraded(path, names)
             around = self.functions_around(path, {row for row, _ in places[path]}) if above else ()
-            found[path] = tuple(row for row, function in around if function in above)
+            found[path] = tuple(row for row, function in around if function in above and row not in regraded)
         if files and not self.points.imports_by_name:
             # Arms that only what these programs pass leads to.
             texts = sorted(self.records.keys() - files)
             ruled_out = Unreached({path: places[path] for path in left}, texts, self.project.files).rows
             found |= {path: (*found.get(path, ()), *told) for path, told in ruled_out.items()}
         return files, found
+
+    def _regraded(self, path: str, functions: Iterable[str]) -> set[int]:
+        """The rows of calls in a `with torch.enable_grad()` of some functions of a file."""
+        body = self.project.files.summary(path).body
+        bodies = [found for name in functions if (found := body(name)) is not None]
+        return {row for found in bodies for one in found.events if one.regraded for row in (one.row, one.statement)}
 
     @functools.cached_property
     def unreached(self) -> Mapping[str, tuple[int, ...]]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.attributes import Attributes
     from torchdet_lint.module.module import Module
 
+_PARAMETERS = frozenset({"weight", "bias"})
 _LOADS = ".load_state_dict("
 _LOADED = lazy(r"\.load_state_dict[ \t]*\(\s*([A-Za-z_]\w*)\s*[,)]")
 
@@ -56,7 +57,7 @@ class Accesses:
             return member
         if name == "saved_tensors":
             return self.attributes.saved(node)
-        if name in ("weight", "bias") and owner.instance:
+        if name in _PARAMETERS and owner.instance:
             layer = node.value
             fixed = isinstance(layer, cst.Attribute) and self.attributes.frozen(layer, f"{layer.attr.value}.{name}")
             return AbstractValue(what="tensor", dtype="floating", gradient="no" if fixed else "yes")
@@ -67,7 +68,7 @@ class Accesses:
             return UNKNOWN
         if not self.facts.settings.isdisjoint(names.dotted(node.value).split(".")):
             return AbstractValue(gradient="no")
-        return named(UNKNOWN, name, self.facts)
+        return named(UNKNOWN if name in _PARAMETERS else _part_of(owner), name, self.facts)
 
     def member(self, owner: AbstractValue, name: str) -> AbstractValue | None:
         """The attribute `name` of a value of which enough is known."""
@@ -120,7 +121,7 @@ class Accesses:
 
     def _entry(self, node: cst.BaseExpression, inferred: AbstractValue, key: str) -> AbstractValue:
         """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""
-        found = inferred.each or UNKNOWN
+        found = inferred.each or _part_of(inferred)
         if inferred.instance.startswith("@.") and (class_ := self.module.local_class(inferred.instance)) is not None:
             found = self.attributes.attribute(class_, key)
         elif found.what == "unknown" and inferred.what == "other":
@@ -176,6 +177,11 @@ class Accesses:
         if index.upper is None:
             return index.lower is not None and lower == -1
         return isinstance(upper, int) and upper == 1 and (index.lower is None or lower == 0)
+
+
+def _part_of(owner: AbstractValue) -> AbstractValue:
+    """What is known of a part of `owner` of which nothing else is: it has no gradient where that has none."""
+    return AbstractValue(gradient="no") if owner.what == "unknown" and owner.gradient == "no" else UNKNOWN
 
 
 def _is_between(indices: Sequence[cst.BaseSlice]) -> bool:

@@ -97,31 +97,37 @@ class Calls:
                 return found
         receiver = call.receiver
         if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
-            if self._is_self(receiver, call.scope):
-                own = self._own_method(call)
-                return (self._object_called(call) or self._network_called(call) or own) if own is UNKNOWN else own
-            if (told_by_name := self._told_by_name(call)) is not None:
-                return told_by_name
-            owner = self.infer(receiver)
-            told = call.attribute in self._distinctive or owner.dtype != "unknown"
-            # NumPy says `keepdims`, and its arrays have no `expand`.
-            told = told or "keepdim" in call.arguments.keywords or (bool(owner.single) and call.attribute == "expand")
-            if owner.is_tensor or (owner.what == "unknown" and told):
-                return self.results.method(replace(owner, what="tensor"), call)
-            if owner.instance == FOREIGN.instance:
-                return owner if call.attribute in self.facts.keeping_arrays else FOREIGN
-            if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
-                # NumPy and pandas cast with `astype`: `x.long()` is torch's.
-                return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
-            if owner.what == "unknown" and (reshaped := self._reshaped(owner, call)) is not None:
-                return reshaped
-            if call.attribute in ("numpy", "tolist", "item"):
-                return OTHER
-            if (held := self._held(owner, call)) is not None:
-                return held
-        elif receiver is None and (inner := self._inner(call)) is not None:
-            return self._given(inner, call)
-        return self._object_called(call) or self._network_called(call) or self._unknown_call(call)
+            found = self._method_called(receiver, call)
+        else:
+            inner = self._inner(call) if receiver is None else None
+            found = self._given(inner, call) if inner is not None else None
+        return found or self._object_called(call) or self._network_called(call) or self._unknown_call(call)
+
+    def _method_called(self, receiver: cst.BaseExpression, call: Call) -> AbstractValue | None:
+        """What a method of `receiver` gives; None where nothing is known of it."""
+        if self._is_self(receiver, call.scope):
+            own = self._own_method(call)
+            if own is not UNKNOWN:
+                return own
+            return self._object_called(call) or self._network_called(call) or self._ungraded(call)
+        if (told_by_name := self._told_by_name(call)) is not None:
+            return told_by_name
+        owner = self.infer(receiver)
+        told = call.attribute in self._distinctive or owner.dtype != "unknown"
+        # NumPy's arrays have no `expand`.
+        told = told or _has_dim(call) or (bool(owner.single) and call.attribute == "expand")
+        if owner.is_tensor or (owner.what == "unknown" and told):
+            return self.results.method(replace(owner, what="tensor"), call)
+        if owner.instance == FOREIGN.instance:
+            return owner if call.attribute in self.facts.keeping_arrays else FOREIGN
+        if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
+            # NumPy and pandas cast with `astype`: `x.long()` is torch's.
+            return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
+        if owner.what == "unknown" and (reshaped := self._reshaped(owner, call)) is not None:
+            return reshaped
+        if call.attribute in ("numpy", "tolist", "item"):
+            return OTHER
+        return self._method_of_object(owner, call) or self._held(owner, call)
 
     def _told_by_name(self, call: Call) -> AbstractValue | None:
         """What a method gives of which the name says so, whatever has it, and a network that is moved."""
@@ -152,8 +158,8 @@ class Calls:
         return self._one_called(function, call)
 
     def given_by(self, class_: Class) -> AbstractValue:
-        """What an object of a layer of the file gives when it is called, but for the gradient."""
-        forward = self.attributes.method(class_, "forward")
+        """What an object of a class of the file gives when it is called, but for the gradient."""
+        forward = self._run_by_call(class_)
         if forward is not None:
             return self.returned(forward)
         if _SEQUENTIAL in self.module.ancestry(f"@.{class_.name}"):
@@ -161,6 +167,59 @@ class Calls:
         bases = [name for name in self.module.base_names(class_) if not name.startswith(("@.", "torch."))]
         found = (self.module.foreign(name) for name in bases) if self.module.foreign is not None else ()
         return next((one for one in found if one is not None), TENSOR if self.gradients.is_layer(class_) else UNKNOWN)
+
+    def object_gives(self, class_: Class) -> AbstractValue:
+        """The same with the gradient as far as it is known: what a layer is given may have one, whatever its name."""
+        found = self.given_by(class_)
+        cut = found.gradient != "no" or found.is_integral or not self.gradients.is_layer(class_) or self._is_cut(class_)
+        return found if cut else replace(found, gradient="unknown")
+
+    def _run_by_call(self, class_: Class) -> cst.FunctionDef | None:
+        """The method that runs where an object of a class is called."""
+        called = "forward" if self.gradients.is_layer(class_) else "__call__"
+        return self.attributes.method(class_, called)
+
+    def method_gives(self, class_: Class, name: str) -> AbstractValue:
+        """What the method `name` of an object of a class of the file gives, by its own or one of a base in whichever
+        file."""
+        method = self.attributes.method(class_, name)
+        if method is not None:
+            return self.returned(method)
+        bases = [base for relative in self.module.family(class_) for base in self.module.base_names(relative)]
+        found = (self._of_class_elsewhere(base, name) for base in bases if not base.startswith("@."))
+        return next((one for one in found if one is not None), UNKNOWN)
+
+    def _of_class_elsewhere(self, class_name: str, method: str) -> AbstractValue | None:
+        """What a method of a class of another file gives; None where nothing is known of it."""
+        if self.module.foreign is None or "." not in class_name or "(" in class_name:
+            return None
+        if class_name.partition(".")[0] in self.module.library.roots:
+            return None
+        found: AbstractValue | None = self.module.foreign(f"{class_name}.{method}")
+        return found
+
+    def _method_of_object(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
+        """What a method gives of an object of classes in sight, in whichever file."""
+        found: list[AbstractValue] = []
+        for name in owner.classes:
+            class_ = self.module.local_class(name)
+            given = self._of_class_elsewhere(name, call.attribute)
+            if class_ is not None:
+                given = self.method_gives(class_, call.attribute)
+            if given is None or given == UNKNOWN:
+                return None
+            found.append(given)
+        if not found:
+            return None
+        return (
+            replace(joined(found), gradient="no")
+            if self.gradients.untracked(call.node)
+            else self._given(joined(found), call)
+        )
+
+    def _ungraded(self, call: Call) -> AbstractValue:
+        """What is known of the result of a call of which nothing else is: under `no_grad` it has no gradient."""
+        return AbstractValue(gradient="no") if self.gradients.switched_off(call.node) else UNKNOWN
 
     def _one_called(self, function: AbstractValue, call: Call, hops: int = _HOPS) -> AbstractValue | None:
         """What an object gives that is of one of some classes. Networks of which a program picks one give tensors of as
@@ -228,7 +287,9 @@ class Calls:
         if not self.gradients.untracked(call.node) and any(self.infer(value).gradient == "yes" for value in given):
             return AbstractValue(gradient="yes")
         plain = call.attribute in self.facts.own_gradient and call.receiver is not None
-        return AbstractValue(gradient="no") if plain and self.infer(given[-1]).gradient == "no" else UNKNOWN
+        if plain and self.infer(given[-1]).gradient == "no":
+            return AbstractValue(gradient="no")
+        return self._ungraded(call)
 
     def _called(self, name: str, call: Call) -> AbstractValue | None:
         """What a call of the qualified name gives; None where the name tells nothing."""
@@ -380,7 +441,11 @@ class Calls:
         ancestry = self.module.ancestry(class_name)
         class_ = self.module.local_class(class_name)
         if class_ is not None and self.gradients.is_layer(class_):
-            return replace(self.given_by(class_), gradient="no" if self.gradients.untracked(call.node) else "yes")
+            given = self.given_by(class_)
+            ends = self.gradients.untracked(call.node) or (given.gradient == "no" and self._is_cut(class_))
+            return replace(given, gradient="no" if ends else "yes")
+        if class_ is not None and (method := self._run_by_call(class_)) is not None:
+            return self._given(self.returned(method), call)
         if any(name.startswith("torch.nn.") for name in ancestry):
             dims = self.facts.dims.get(class_name)
             if dims is None and class_name.rpartition(".")[2] in self.facts.same_dims:
@@ -400,6 +465,11 @@ class Calls:
             made = self._one_called(made, call, hops)
         return replace(made, gradient="no") if made is not None and self.gradients.untracked(call.node) else made
 
+    def _is_cut(self, class_: Class) -> bool:
+        """Whether what runs where an object of a layer is called switches gradients off, or detaches something."""
+        forward = self._run_by_call(class_)
+        return forward is not None and self.gradients.cuts(forward)
+
     def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:
         return isinstance(node, cst.Name) and self.infer(node).instance.startswith("@.")
 
@@ -418,11 +488,14 @@ class Calls:
         if not self.gradients.is_layer(class_) or self.gradients.untracked(call.node):
             return UNKNOWN
         # The call was named before the constructor was read, which says what the layer is.
+        if isinstance(call.node.func, cst.Attribute):
+            self.module.self_attribute(call.node.func, call.scope)
         made = [
             self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
         ]
         found = joined(inferred or UNKNOWN for inferred in made)
-        return replace(found, gradient="yes") if self._unknown_call(call).gradient == "yes" else found
+        carries = found.gradient != "no" and self._unknown_call(call).gradient == "yes"
+        return replace(found, gradient="yes") if carries else found
 
     def _local(self, name: str, call: Call) -> AbstractValue | None:
         if self.module.local_class(name) is not None:
@@ -465,3 +538,10 @@ class Calls:
 
     def _iterated(self, node: cst.BaseExpression) -> AbstractValue:
         return iterated(node, self.infer(node))
+
+
+def _has_dim(call: Call) -> bool:
+    """Whether a method is told a dimension in torch's words: `dim=1`, `keepdim=True`. NumPy says `axis` and
+    `keepdims`, and xarray gives `dim` a name."""
+    dim = call.arguments.keywords.get("dim")
+    return "keepdim" in call.arguments.keywords or (dim is not None and isinstance(dim.constant, (int, tuple)))

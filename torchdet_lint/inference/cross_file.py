@@ -35,7 +35,7 @@ _IMPORT = lazy(
 _PLAIN = lazy(r"->\s*([^\W\d]\w*)((?:\.\w+)*)\s*:[^:]*$")
 _PROSE = lazy(r"\A\s*[rR]?(?:\"\"\".*?\"\"\"|'''.*?''')[ \t]*\r?\n", re.DOTALL)
 _LONG = 2_000
-# So much of the constructor of a network, of its `forward` and of what that calls is read.
+# So much of the constructor of a class, of one method and of what that calls is read.
 _LONGEST = 10_000
 _METHOD = lazy(r"^([ \t]+)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 _DECORATES = lazy(r"[ \t]*@")
@@ -97,7 +97,7 @@ class CrossFile:
 
     def _called(self, name: str, file: str) -> AbstractValue:
         path, rest, found = self._looked_up(name, file)
-        return self._function(path, found, rest[0]) if found is not None and len(rest) == 1 else UNKNOWN
+        return self._function(path, found, ".".join(rest)) if found is not None and 0 < len(rest) < 3 else UNKNOWN
 
     def _looked_up(self, name: str, file: str) -> tuple[str, Sequence[str], _Text | None]:
         """The module that `name` leads to in `file`: its path, what is left of the name, and its text."""
@@ -158,24 +158,28 @@ class CrossFile:
         return inferred
 
     def _worked_out(self, path: str, text: _Text, name: str) -> AbstractValue:
-        if name in text.defined:
-            function = _cut_out(text.text, name)
+        top, _, method = name.partition(".")
+        if top in text.defined:
+            function = _cut_out(text.text, top)
             if function is None:
                 return UNKNOWN
             head, body = function
             code = _PROSE.sub("", body)
-            if "->" in head and not self._says_more(code):
+            if method:
+                body = _methods(body, method) or "    ...\n"
+            elif "->" in head and not self._says_more(code):
                 body = "    ...\n"
                 plain = _PLAIN.search(head)
                 if plain is not None and not head.startswith("@"):
                     return self._annotated(text, plain[1], plain[2])
             elif len(code) > _LONG:
-                body = _network(body)
-                if not body or len(body) > _LONGEST:
-                    return UNKNOWN
-            return self._returned(path, _alone(path, text, name, head + body), name)
-        if name in text.targets:
-            return self._called(self.library.canonical(text.targets[name]), path)
+                body = _methods(body, "forward") or _methods(body, "__call__")
+            if not body or (len(code) > _LONG and len(body) > _LONGEST):
+                return UNKNOWN
+            return self._returned(path, _alone(path, text, top, head + body), top, method)
+        rest = name.removeprefix(top)
+        if top in text.targets:
+            return self._called(f"{self.library.canonical(text.targets[top])}{rest}", path)
         for star in text.stars:
             joint = "." if star.strip(".") else ""
             found = self._called(self.library.canonical(f"{star}{joint}{name}"), path)
@@ -194,7 +198,7 @@ class CrossFile:
             return True
         return any(not self._telling.isdisjoint(IDENTIFIER.findall(match[0])) for match in _RETURN.finditer(body))
 
-    def _returned(self, path: str, text: str, name: str) -> AbstractValue:
+    def _returned(self, path: str, text: str, name: str, method: str) -> AbstractValue:
         try:
             module = Module(Source(path, text), self.library, self.target)
         except skeleton.SyntaxFault:
@@ -205,7 +209,8 @@ class CrossFile:
         inference = module.shared(Inference)
         function = module.definition(name) if class_ is None else None
         found = inference.returned(function) if function is not None else UNKNOWN
-        found = inference.calls.given_by(class_) if class_ is not None else found
+        if class_ is not None:
+            found = inference.calls.method_gives(class_, method) if method else inference.calls.object_gives(class_)
         module.release()
         return portable(found, path, self.library.roots)
 
@@ -265,7 +270,7 @@ def _cut_out(text: str, name: str) -> tuple[str, str] | None:
     """The last function or class `name` at top level: decorators and signature, and the body. None where the seam is
     not evident."""
     first = -1
-    for match in re.finditer(rf"^(?:def|class)[ \t]+{name}[ \t]*[\[(]", text, re.MULTILINE):
+    for match in re.finditer(rf"^(?:def|class)[ \t]+{name}[ \t]*[\[(:]", text, re.MULTILINE):
         first = match.start()
     if first < 0:
         return None
@@ -285,9 +290,9 @@ def _decorated(text: str, first: int) -> int:
     return first
 
 
-def _network(body: str) -> str:
-    """Of the body of a class the constructor, `forward`, and the methods that this calls itself; nothing where it has
-    no `forward`."""
+def _methods(body: str, method: str) -> str:
+    """Of the body of a class the constructor, `method`, and the methods that this calls itself; nothing where it has
+    no such method."""
     first = _METHOD.search(body)
     if first is None:
         return ""
@@ -296,9 +301,9 @@ def _network(body: str) -> str:
     methods = {
         match[2]: body[begin:end] for match, begin, end in zip(starts, begins, [*begins[1:], len(body)], strict=True)
     }
-    if "forward" not in methods:
+    if method not in methods:
         return ""
-    kept = {"__init__", "forward", *_OWN.findall(methods["forward"])}
+    kept = {"__init__", method, *_OWN.findall(methods[method])}
     return "".join(text for name, text in methods.items() if name in kept)
 
 

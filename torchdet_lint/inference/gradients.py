@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _CAMEL = lazy(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _ASKED = lazy(r"\bin self\.parameters\(\):\s+\w+\.requires_grad\s*=\s*([A-Za-z]\w*)\b")
+_SWITCHES_ON = lazy(r"\b(?:enable_grad|set_grad_enabled|inference_mode[ \t]*\([^)])")
+_CUTS = lazy(r"\b(?:no_grad|inference_mode|set_grad_enabled|detach)\b")
 _FORMULA = lazy(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _DATA = lazy(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
 _NAME = lazy(r"\b[^\W\d]\w*")
@@ -63,25 +65,73 @@ class Gradients:
 
     def untracked(self, node: cst.CSTNode) -> bool:
         """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
+        tracked = self._tracked_by_blocks(node)
+        if tracked is not None:
+            return not tracked
+        if self._for_export or self._switched_off(node) or self._becomes_data(node) or self._transforms(node):
+            return True
+        class_ = self.module.enclosing_class(node)
+        return class_ is not None and self._untracked_class(class_)
+
+    def switched_on(self, node: cst.CSTNode) -> bool:
+        """Whether the nearest thing around `node` that decides on gradients switches them on: `torch.enable_grad()`."""
+        return self._speaks_of_switching_on and self._tracked_by_blocks(node) is True
+
+    def switched_off(self, node: cst.CSTNode) -> bool:
+        """Whether the nearest `with` or decorator around `node` that switches gradients switches them off."""
+        if not self._speaks_of_no_grad:
+            return False
+        around: Any
+        for around, _ in self.module.deciding(node):
+            switched: bool | None = None
+            if type(around) is cst.With:
+                switched = self._switched_by_items(around)
+            elif type(around) is cst.FunctionDef:
+                switched = self._switched_by_decorator(around)
+            if switched is not None:
+                return not switched
+        return False
+
+    def cuts(self, function: cst.FunctionDef) -> bool:
+        """Whether `function` switches gradients off somewhere, or detaches something."""
+        return self._stands_in(function, lambda text: _CUTS.search(text) is not None)
+
+    @cached_property
+    def _speaks_of_switching_on(self) -> bool:
+        return _SWITCHES_ON.search(self.module.text) is not None
+
+    def _tracked_by_blocks(self, node: cst.CSTNode) -> bool | None:
+        """Whether gradients flow by the nearest `with`, branch or function around `node` that decides it; None where
+        none does."""
         around: Any
         for around, inner in self.module.deciding(node):
             # An abstract class asks slowly whether a node of another class is of it.
             kind = type(around)
             if kind is cst.With:
-                if any(self._stops(item.item) for item in around.items):
-                    return True
+                if (switched := self._switched_by_items(around)) is not None:
+                    return switched
             elif kind is cst.If or kind is cst.IfExp:
                 if inner is not around.test and self._only_evaluated(around.test)[inner is not around.body]:
-                    return True
+                    return False
             elif kind is cst.IndentedBlock:
                 if self._after_training(around, inner):
+                    return False
+            elif kind is cst.FunctionDef:
+                if self.not_tracked(around):
+                    return False
+                if self._speaks_of_switching_on and self._switched_by_decorator(around):
                     return True
-            elif kind is cst.FunctionDef and self.not_tracked(around):
-                return True
-        if self._for_export or self._switched_off(node) or self._becomes_data(node) or self._transforms(node):
-            return True
-        class_ = self.module.enclosing_class(node)
-        return class_ is not None and self._untracked_class(class_)
+        return None
+
+    def _switched_by_items(self, node: cst.With) -> bool | None:
+        """Whether a `with` switches gradients on or off; None where it does neither."""
+        switched = (self._switches(item.item) for item in reversed(node.items))
+        return next((one for one in switched if one is not None), None)
+
+    def _switched_by_decorator(self, function: cst.FunctionDef) -> bool | None:
+        """Whether a decorator switches gradients on or off; None where none does either."""
+        switched = (self._switches(item.decorator) for item in reversed(function.decorators))
+        return next((one for one in switched if one is not None), None)
 
     def _becomes_data(self, node: cst.CSTNode) -> bool:
         """Whether a call gives what becomes the data of a parameter, without its history: `weight.data = f(weight)`."""
@@ -123,7 +173,7 @@ class Gradients:
         return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
 
     @cached_property
-    def _switches(self) -> list[Call]:
+    def _switch_statements(self) -> list[Call]:
         """The statements that switch gradients on or off for what follows."""
         if "set_grad_enabled" not in self.module.text:
             return []
@@ -134,10 +184,10 @@ class Gradients:
     def _switched_off(self, node: cst.CSTNode) -> bool:
         """Whether a statement `torch.set_grad_enabled(False)` evidently holds at `node`: the last one before it in its
         function, or one that runs as the file is imported where none switches gradients on."""
-        if not self._switches:
+        if not self._switch_statements:
             return False
         order, scope = self.module.order_of(node), self.module.scope_of(node)
-        own = [call for call in self._switches if call.scope.function is scope.function]
+        own = [call for call in self._switch_statements if call.scope.function is scope.function]
         before = [call for call in own if call.order < order]
         if before:
             last = max(before, key=lambda call: call.order)
@@ -146,8 +196,9 @@ class Gradients:
             return (
                 around and self._stops(last.node) and all(self._stops(call.node) for call in own if call.order > order)
             )
-        return all(map(self._stops, (call.node for call in self._switches))) and any(
-            isinstance(self.module.parent(self.module.statement(call.node)), cst.Module) for call in self._switches
+        return all(map(self._stops, (call.node for call in self._switch_statements))) and any(
+            isinstance(self.module.parent(self.module.statement(call.node)), cst.Module)
+            for call in self._switch_statements
         )
 
     @cached_property
@@ -161,8 +212,8 @@ class Gradients:
         return self._not_tracked(function)
 
     def _evidently_not_tracked(self, function: cst.FunctionDef) -> bool:
-        if any(self._stops(item.decorator) for item in function.decorators):
-            return True
+        if (switched := self._switched_by_decorator(function)) is not None:
+            return not switched
         # What a search for sequences calls, though it is a method of the layer.
         if function.name.value.endswith(self.facts.untracked_methods):
             return True
@@ -301,7 +352,7 @@ class Gradients:
         function = self.module.enclosing_function(node)
         while function is not None and (outer := self.module.enclosing_function(function)) is not None:
             function = outer
-        return function is not None and self._only_called_untracked(function)
+        return function is not None and not self.switched_on(node) and self._only_called_untracked(function)
 
     def _called_untracked_alone(self, function: cst.FunctionDef) -> bool:
         name = function.name.value
@@ -494,16 +545,22 @@ class Gradients:
 
     def _stops(self, node: cst.BaseExpression) -> bool:
         """Whether `node` is `torch.no_grad()` or one of its kin."""
+        return self._switches(node) is False
+
+    def _switches(self, node: cst.BaseExpression) -> bool | None:
+        """Whether `node` switches gradients on, as `torch.enable_grad()` does, or off; None where it does neither, or
+        what it is given is out of sight."""
         function = node.func if isinstance(node, cst.Call) else node
         resolved = self.module.resolve(function)
+        given = node.args[0].value if isinstance(node, cst.Call) and node.args else None
         if any(name in self.facts.no_grad or name.endswith("_inference_mode") for name in resolved):
-            if isinstance(node, cst.Call) and node.args:
-                return self.module.value(node.args[0].value).constant is not False
+            return given is not None and self.module.value(given).constant is False
+        if not self.facts.enable_grad.isdisjoint(resolved):
             return True
-        if isinstance(node, cst.Call) and node.args and any(name.endswith("set_grad_enabled") for name in resolved):
-            value = self.module.value(node.args[0].value)
-            return value.known and value.constant is False
-        return False
+        if given is not None and any(name.endswith("set_grad_enabled") for name in resolved):
+            switched = self.module.value(given).constant
+            return switched if isinstance(switched, bool) else None
+        return None
 
 
 def _words(names_: Iterable[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from torchdet_lint.dataflow.call_edges import is_public
 from torchdet_lint.dataflow.def_use import Reads
+from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.inference.abstract_values import (
     OTHER,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 # Of so many calls it is asked what they hand over.
 _CALLERS = 4
+# So many classes that derive from one are asked what they give its methods.
+_HEIRS = 12
 _TRAINED = "lightning.pytorch.LightningModule"
 
 
@@ -64,7 +68,9 @@ class Parameters:
         self.gradients = gradients
         self._taking_data: dict[str, bool] = {}
         self._handed: dict[int, AbstractValue] = {}
-        self._given_data: dict[int, bool] = {}
+        self._elsewhere: dict[int, AbstractValue] = {}
+        self._inherited: dict[int, AbstractValue] = {}
+        self._heirs: dict[Class, list[tuple[Module, Class]]] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -84,18 +90,14 @@ class Parameters:
             return found
         open_ = found.what == "unknown" or (found.is_tensor and found.gradient == "unknown")
         passed = self._passed(node, function) if open_ else None
-        if passed is None and open_ and home.outer is self.module.scope and self._is_data_elsewhere(node, function):
-            return replace(found if found.is_tensor else TENSOR, gradient="no")
-        if passed is None or not passed.is_tensor:
-            return found
-        shared = passed.gradient == "no" and self.gradients.for_every_device(function, {node.name.value})
-        gradient = found.gradient if shared or passed.gradient == "unknown" else passed.gradient
-        if found.is_tensor:
-            return replace(found, gradient=gradient)
-        return AbstractValue(
-            "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
-            distinct=passed.distinct, overlapping=passed.overlapping,
-        )  # fmt: skip
+        if passed is None and open_ and home.outer is self.module.scope:
+            passed = self._given_elsewhere(node, function)
+        elif passed is not None and passed.gradient == "no" and self._is_for_every_device(node, function):
+            passed = replace(passed, gradient="unknown")
+        return _told(found, passed) if passed is not None and passed.is_tensor else found
+
+    def _is_for_every_device(self, node: cst.Param, function: cst.FunctionDef) -> bool:
+        return self.gradients.for_every_device(function, {node.name.value})
 
     def _objects(self, node: cst.Param, function: cst.FunctionDef, outer: Scope) -> AbstractValue:
         """The objects that a function, or a constructor, is handed in this file and in others, where it calls them as
@@ -129,18 +131,57 @@ class Parameters:
         methods of the class that call it through `self` pass one, and one without where all of the file pass such."""
         class_ = self.module.classes.get(outer)
         name = function.name.value
-        if found.is_integral or class_ is None or name.startswith("__") or f"self.{name}(" not in self.module.text:
+        if found.is_integral or class_ is None or name.startswith("__"):
             return found
         if not self.gradients.is_layer(class_) or self._static(function):
             return found
+        if f"self.{name}(" not in self.module.text:
+            return self._of_heirs(node, function, class_, found)
         parameters = positional(function)
-        calls = list(self._calls_of_self(name, class_))
+        calls = list(_calls_of_self(self.module, name, class_))
+        if not calls:
+            return self._of_heirs(node, function, class_, found)
         passed = self._joined(node, calls, parameters[1:])
         if passed is None or not passed.is_tensor or passed.gradient == "unknown":
             return found
         if passed.gradient == "no" and len(re.findall(rf"\.{name}\b", self.module.text)) != len(calls):
             return found
         return replace(found, gradient=passed.gradient) if found.is_tensor else passed
+
+    def _of_heirs(
+        self, node: cst.Param, function: cst.FunctionDef, class_: Class, found: AbstractValue
+    ) -> AbstractValue:
+        """What the parameter of a method is, of which `found` is known and which its own class never calls, where that
+        leaves its `forward` to those that derive from it: a tensor with a gradient where one of these passes one."""
+        if found.gradient == "yes" or found.what == "other" or self._applies_itself(class_):
+            return found
+        if id(node) not in self._inherited:
+            self._inherited[id(node)] = UNKNOWN  # where the answer depends on itself
+            name, parameters = node.name.value, positional(function)[1:]
+            calls = itertools.islice(self._calls_of_heirs(function.name.value, class_), _CALLERS)
+            given = [
+                portable(self.infer_in(there, value.node), there.source.path, self.module.library.roots)
+                for there, call in calls
+                if (value := call.argument(name, parameters)) is not None
+            ]
+            told = [one for one in given if one.is_tensor and one.gradient == "yes"]
+            self._inherited[id(node)] = joined(told)
+        given_there = self._inherited[id(node)]
+        return _told(found, given_there) if given_there.is_tensor else found
+
+    def _applies_itself(self, class_: Class) -> bool:
+        """Whether a layer has a `forward`, its own or one of a base in the file."""
+        return any("forward" in one.methods for one in self.module.family(class_))
+
+    def _calls_of_heirs(self, name: str, class_: Class) -> Iterator[tuple[Module, Call]]:
+        """The calls `self.name(…)` in classes that derive from `class_`, of this file and of those beside it."""
+        if class_ not in self._heirs:
+            found = [(self.module, one) for one in self.module.shared(Relatives).derived(class_)]
+            find = self.module.heirs
+            found += find(class_.name) if find is not None and class_.outer is self.module.scope else []
+            self._heirs[class_] = found[:_HEIRS]
+        for there, heir in self._heirs[class_]:
+            yield from ((there, call) for call in _calls_of_self(there, name, heir))
 
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
@@ -151,26 +192,33 @@ class Parameters:
         calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
         return self._joined(node, calls, parameters)
 
-    def _is_data_elsewhere(self, node: cst.Param, function: cst.FunctionDef) -> bool:
-        """Whether the file calls `function` nowhere, and other files do, all with a tensor that needs no gradient."""
-        if id(node) not in self._given_data:
-            self._given_data[id(node)] = False  # where the answer depends on itself
+    def _given_elsewhere(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue:
+        """What other files give a function that its own file calls nowhere, where all of them give a tensor."""
+        if id(node) not in self._elsewhere:
+            self._elsewhere[id(node)] = UNKNOWN  # where the answer depends on itself
             name, other = function.name.value, self.module.callers
             here = [read for read in self.module.shared(Reads).of(None, name) if read is not function.name]
             open_ = here or function.decorators or is_public(self.module, name)
             calls = other(name) if other is not None and not open_ else []
             # Who tests a function gives it plain tensors.
             calls = [one for one in calls if not TEST_FILE.fullmatch(Path(one[0].source.path).name)]
-            self._given_data[id(node)] = len(calls) <= _CALLERS and self._all_data(node, function, calls)
-        return self._given_data[id(node)]
+            if len(calls) <= _CALLERS:
+                self._elsewhere[id(node)] = self._tensor_of(node, function, calls)
+        return self._elsewhere[id(node)]
 
-    def _all_data(self, node: cst.Param, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]) -> bool:
+    def _tensor_of(
+        self, node: cst.Param, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]
+    ) -> AbstractValue:
+        """What all of `calls` of other files pass for the parameter `node`, where that is a tensor; else nothing."""
         values = [(module, call.argument(node.name.value, positional(function))) for module, call in calls]
-        whole = bool(values) and not any(call.opaque for _, call in calls)
-        return whole and all(
-            value is not None and (given := self.infer_in(module, value.node)).is_tensor and given.gradient == "no"
+        if any(call.opaque for _, call in calls) or any(value is None for _, value in values):
+            return UNKNOWN
+        given = [
+            portable(self.infer_in(module, value.node), module.source.path, self.module.library.roots)
             for module, value in values
-        )
+            if value is not None
+        ]
+        return joined(given) if all(one.is_tensor for one in given) else UNKNOWN
 
     def _joined(self, node: cst.Param, calls: Sequence[Call], parameters: Sequence[str]) -> AbstractValue | None:
         """What all of `calls` pass for the parameter `node`; None where one passes nothing in sight."""
@@ -201,20 +249,6 @@ class Parameters:
         given = [value for call in calls for value in call.arguments.positional]
         whole = not any(call.opaque or call.arguments.keywords for call in calls)
         return bool(given) and whole and all(self.infer(value.node).gradient == "no" for value in given)
-
-    def _calls_of_self(self, name: str, class_: Class) -> Iterator[Call]:
-        """The calls `self.name(…)` in the methods of `class_`."""
-        module = self.module
-        for unit in module.holding(name):
-            if unit.piece.owner != class_.index or name not in module.words[unit.index]:
-                continue
-            module.load(unit)
-            for attribute in module.attributes_under(unit.root, name) if unit.root is not None else ():
-                node = module.parent(attribute)
-                if isinstance(node, cst.Call) and node.func is attribute and bare(attribute.value) == "self":
-                    call = module.call_at(node)
-                    if call is not None:
-                        yield call
 
     def _declared(self, node: cst.Param, home: Scope) -> AbstractValue:
         function = home.node
@@ -279,3 +313,33 @@ class Parameters:
         if found.gradient != "unknown" or not inferred.is_tensor:
             return found
         return replace(found, gradient="yes") if layer else found
+
+
+def _told(found: AbstractValue, passed: AbstractValue) -> AbstractValue:
+    """What a parameter is of which `found` is known where its callers pass tensors like `passed`."""
+    gradient = found.gradient if passed.gradient == "unknown" else passed.gradient
+    if found.is_tensor:
+        return replace(
+            found,
+            gradient=gradient,
+            dtype=passed.dtype if found.dtype == "unknown" else found.dtype,
+            dims=passed.dims if found.dims is None else found.dims,
+        )
+    return AbstractValue(
+        "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
+        distinct=passed.distinct, overlapping=passed.overlapping,
+    )  # fmt: skip
+
+
+def _calls_of_self(module: Module, name: str, class_: Class) -> Iterator[Call]:
+    """The calls `self.name(…)` in the methods of `class_`."""
+    for unit in module.holding(name):
+        if unit.piece.owner != class_.index or name not in module.words[unit.index]:
+            continue
+        module.load(unit)
+        for attribute in module.attributes_under(unit.root, name) if unit.root is not None else ():
+            node = module.parent(attribute)
+            if isinstance(node, cst.Call) and node.func is attribute and bare(attribute.value) == "self":
+                call = module.call_at(node)
+                if call is not None:
+                    yield call

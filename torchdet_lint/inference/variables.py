@@ -116,7 +116,8 @@ class Variables:
             kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
             found = replace(found, whole=kept)
         if here and home.kind == "function":
-            if found == UNKNOWN or (found.is_tensor and found.gradient == "no" and found.dtype == "floating"):
+            open_ = found.dtype == "floating" if found.is_tensor else found.what == "unknown" and not found.is_integral
+            if found == UNKNOWN or (open_ and found.gradient == "no"):
                 start = min((binding.order for binding in bindings), default=order)
                 found = self._as_written(found, node, range(start, order), home)
             return self._as_used(found, node.value, home)
@@ -126,6 +127,9 @@ class Variables:
         """A tensor without a gradient, or what is not known, with what is written into it on the way, or in an earlier
         round of a loop, which may bring one, or ask for one."""
         writes = self._writes(home).get(name.value, ())
+        if found.what == "unknown" and found.gradient == "no":
+            # What is put into a dictionary says nothing of what else is in it.
+            writes = [value for value in writes if _is_request(value)]
         untracked = self.parameters.gradients.untracked
         order_of = self.module.order_of
         loops = [one for one in self._loops(name) if order_of(one) > between.start] if writes else []
@@ -327,6 +331,12 @@ def _asks_for_gradient(target: cst.BaseExpression, value: cst.BaseExpression) ->
     """Whether an assignment is one like `x.requires_grad = True`."""
     asked = isinstance(target, cst.Attribute) and target.attr.value == "requires_grad"
     return asked and isinstance(value, cst.Name) and value.value == "True"
+
+
+def _is_request(node: cst.BaseExpression) -> bool:
+    """Whether `node` is what asks for a gradient: `x.requires_grad_()`, or the target `x.requires_grad`."""
+    asked = names.dotted(node.func if isinstance(node, cst.Call) else node).rpartition(".")[2]
+    return asked.removesuffix("_") == "requires_grad"
 
 
 def _condition(call: Call) -> str | None:

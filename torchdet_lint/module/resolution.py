@@ -27,6 +27,8 @@ _NAMES = 8
 _VALUES = 32
 _CHAINED = 3
 _ASSIGNED = lazy(r"\s*(?::[^=\n]*)?=(?!=)")
+_AND_OTHERS = lazy(r"[ \t]*,[^=\n(\[]*=(?!=)")
+_OTHERS = lazy(r"[\w., \t]*")
 # A module that a function imports and gives back.
 _GIVES = lazy(r"\n[ \t]+import[ \t]+([\w.]+)[ \t]*(?:#[^\n]*)?\n\s*return[ \t]+\1[ \t]*(?=[#\n])")
 
@@ -380,6 +382,15 @@ class Resolver:
 def _assigns(name: str, text: str, *, attribute: bool) -> bool:
     """Whether `text` assigns to an `attribute`, or in a class to a name."""
     return any(
-        (text[start - 1 : start] == ".") is attribute and _ASSIGNED.match(text, start + len(name)) is not None
+        (text[start - 1 : start] == ".") is attribute
+        and (_ASSIGNED.match(text, start + len(name)) is not None or _is_first_of_several(text, start, len(name)))
         for start in places(name, text)
     )
+
+
+def _is_first_of_several(text: str, start: int, length: int) -> bool:
+    """Whether the name of that `length` at `start` is one of several that are assigned together, and not the last:
+    `self.a, self.b = 1, 2`."""
+    if _AND_OTHERS.match(text, start + length) is None:
+        return False
+    return _OTHERS.fullmatch(text, text.rfind("\n", 0, start) + 1, start) is not None

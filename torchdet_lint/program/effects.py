@@ -92,9 +92,10 @@ class Step(NamedTuple):
     (NumPy's, for the seed of imgaug's own generator) and `cublas` (the first use of CUDA); `now` is false for what
     draws later than here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter
     `channel` of the function; `lends` says of such parameters of the function called what they get: nothing, or a
-    parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `sized` one makes a model of which only
-    the parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which
-    only the weights are read. A step of a `choice` happens if that is made.
+    parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `regraded` one in a `with
+    torch.enable_grad()`, a `sized` one makes a model of which only the parameters are counted, a `trained` one runs
+    in training only, an `unapplied` one makes a model of which only the weights are read. A step of a `choice`
+    happens if that is made.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class Step(NamedTuple):
     trained: bool = False
     choice: Choice | None = None
     unapplied: bool = False
+    regraded: bool = False
 
 
 Effects = dict[str, Any]

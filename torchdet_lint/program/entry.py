@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Target
     from torchdet_lint.program.call_graph import Project
-    from torchdet_lint.program.events import Event
+    from torchdet_lint.program.events import Body, Event
 
 _TESTS = f"{os.sep}tests{os.sep}"
 # So many calls lead at most from the start of a program to what seeds it.
@@ -248,7 +248,7 @@ class Entry(NamedTuple):
     def without_gradients(self, tensors: Tensors) -> bool:
         """Whether the program evidently runs without gradients: nothing in it trains, and it only evaluates what it
         makes, or what its file calls last is decorated with a `no_grad`, or gradients are switched off and never on."""
-        if any(self.has(flag) for flag in ("backward", "fits", "trains")):
+        if any(self.has(flag) for flag in ("backward", "fits", "trains")) or self._differentiates(tensors):
             return False
         main: Node | None = None
         for step in self.project.steps(self.node):
@@ -268,13 +268,26 @@ class Entry(NamedTuple):
             name in tensors.differentiates or name.startswith("torch.optim.") for event in calls for name in event.names
         )
 
+    def _differentiates(self, tensors: Tensors) -> bool:
+        """Whether the program works out a gradient where it has switched gradients on."""
+        for body in self._bodies():
+            decorators = {name.removesuffix("()") for names in body.decorators for name in names}
+            switched_on = not tensors.enable_grad.isdisjoint(decorators)
+            for event in body.events:
+                if (switched_on or event.regraded) and not tensors.differentiates.isdisjoint(event.names):
+                    return True
+        return False
+
     def _calls(self) -> Iterator[Event]:
         """The calls that the program reaches."""
+        return (event for body in self._bodies() for event in body.events if event.kind == "call")
+
+    def _bodies(self) -> Iterator[Body]:
+        """What the program reaches."""
         for node in self.reached():
             body = self.project.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
-            for event in body.events if body is not None else ():
-                if event.kind == "call":
-                    yield event
+            if body is not None:
+                yield body
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and

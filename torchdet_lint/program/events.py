@@ -107,11 +107,12 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     `statement` is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each
     other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`,
     `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or make
-    colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
-    parameters are counted, `frozen` ones a module that gets no gradient, `unapplied` ones a model of which only the
-    weights are read; what a `composed` call hands on by `**` is put together in the file; the result of a `bare`
-    call is used for nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`, or
-    is compared. A layer that is `kept` is so under that name, of which the file reads only weights.
+    colours, `ungraded` ones stand in a `with torch.no_grad()`, `regraded` ones in a `with torch.enable_grad()`,
+    `sized` ones make a model of which only the parameters are counted, `frozen` ones a module that gets no gradient,
+    `unapplied` ones a model of which only the weights are read; what a `composed` call hands on by `**` is put
+    together in the file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of
+    a conditional expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which
+    the file reads only weights.
     """
 
     kind: str
@@ -135,6 +136,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     unapplied: bool = False
     kept: str = ""
     composed: bool = False
+    regraded: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

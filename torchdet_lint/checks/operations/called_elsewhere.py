@@ -28,6 +28,8 @@ def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     name = function.name.value if function is not None else ""
     if function is None or module.naming is None or name == "forward" or name.startswith("__"):
         return False
+    if module.shared(Gradients).switched_on(node):
+        return False
     class_ = module.enclosing_class(function)
     of_object = class_ is not None
     own = _calls_untracked(module, name, of_object=of_object)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
-from torchdet_lint.checks.operations.given_dims import given_dims
-from torchdet_lint.checks.operations.gone_through import numbers
+from torchdet_lint.checks.operations.given_values import given_dims, is_given_sparse
+from torchdet_lint.checks.operations.gone_through import numbers, numbers_by_place
+from torchdet_lint.checks.operations.never_given import is_never_given
 from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
@@ -85,6 +86,8 @@ class Conditions:
             value = call.argument(condition.argument, parameters)
             if condition.argument != "self":
                 inferred = self.inference.infer(value.node) if value is not None else OTHER
+            elif condition.test == "sparse":
+                value = self._subject(operation, call, parameters)
             return self._inferred(condition, inferred, value, call, parameters)
         value = call.argument(condition.argument, parameters)
         if value is not None and not value.known:
@@ -93,14 +96,24 @@ class Conditions:
             allowed = self.comparisons.texts(value.node, value.scope)
             if allowed:
                 return any(_met_by(condition, one) for one in allowed)
+            if condition.test in ("given", "missing") and self._is_never_given(value):
+                return _met_by(condition, None)
+            if condition.test == "not-in" and (places := numbers_by_place(self.module, value)) is not None:
+                return _differ(places, condition)
+            if condition.test == "not-in" and (sizes := numbers(self.module, value)):
+                return any(_met_by(condition, one) for one in sizes)
             default = self._by_default(value)
             if default is not None:
                 return _met_by(condition, default) or self._passed(value, condition)
-            if condition.test == "not-in" and (sizes := numbers(self.module, value)):
-                return any(_met_by(condition, one) for one in sizes)
         if value is None and call.opaque and self._unpacked(call, condition):
             return True
         return self.module.holds(call, condition, parameters)
+
+    def _subject(self, operation: Operation, call: Call, parameters: Sequence[str]) -> Value | None:
+        """The tensor that the op works on: the receiver of a method, the first argument of a function."""
+        if operation.method:
+            return self.module.value(call.receiver) if call.receiver is not None else None
+        return call.argument(parameters[0], parameters) if parameters else None
 
     def _unpacked(self, call: Call, condition: Condition) -> bool:
         """Whether a dictionary that `call` may unpack has a constant that meets `condition`."""
@@ -175,6 +188,11 @@ class Conditions:
         node = bindings[0].node
         return (home, node) if len(bindings) == 1 and isinstance(node, cst.Param) else None
 
+    def _is_never_given(self, value: Value) -> bool:
+        """Whether `value` stands for a parameter that every call in sight leaves at None."""
+        found = self._parameter(value)
+        return found is not None and is_never_given(self.module, found[1])
+
     def _passed(self, value: Value, condition: Condition) -> bool:
         """Whether a call in sight gives the parameter that `value` stands for a constant that meets `condition`."""
         found = self._parameter(value)
@@ -213,7 +231,7 @@ class Conditions:
         if condition.test == "dims":
             return self._has_dims(condition, inferred, value, call.argument(condition.beside, parameters))
         if condition.test == "sparse":
-            return inferred.sparse
+            return inferred.sparse or self._is_given_sparse(value)
         if condition.test == "repeats":
             return not (
                 inferred.distinct or self._single(inferred, call, parameters) or self._squeezed(call, parameters)
@@ -255,6 +273,11 @@ class Conditions:
         """Whether a call in sight gives the parameter that `value` is as many dimensions as `condition` asks for."""
         found = self._parameter(value) if isinstance(value.node, cst.Name) else None
         return found is not None and not given_dims(self.module, found[1]).isdisjoint(condition.values)
+
+    def _is_given_sparse(self, value: Value | None) -> bool:
+        """Whether `value` stands for a parameter that a call in sight gives a sparse tensor."""
+        found = self._parameter(value) if value is not None else None
+        return found is not None and is_given_sparse(self.module, found[1])
 
     def _at_least(self, value: Value, depth: int = _DEEP) -> int:
         """How many dimensions there are at least, by those that a method swaps and those that are added to them; 0
@@ -360,3 +383,14 @@ class Conditions:
 def _met_by(condition: Condition, value: object) -> bool:
     """Whether an argument that is `value` meets a condition."""
     return condition_holds(condition, passed=True, opaque=False, known=True, value=value)
+
+
+def _differ(places: Sequence[Sequence[int]], condition: Condition) -> bool:
+    """Whether a tuple, of which each element is one of some numbers, as far as they are known, is none of the values of
+    a condition."""
+    return all(
+        not isinstance(wanted, list)
+        or len(wanted) != len(places)
+        or any(not matches(one, size) for numbers, size in zip(places, wanted, strict=True) for one in numbers)
+        for wanted in condition.values
+    )

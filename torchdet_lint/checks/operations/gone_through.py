@@ -1,13 +1,14 @@
-"""The argument of a call -> the numbers that it is one after another, where a loop goes through them in sight: the
-sizes of a pyramid of poolings, `for size in (1, 2, 3, 6)`."""
+"""The argument of a call -> the numbers that it may be, where they are in sight: those that a loop goes through, as
+`for size in (1, 2, 3, 6)`, the default of a parameter, and what calls pass for it."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges, is_static
+from torchdet_lint.dataflow.call_edges import CallEdges, is_public, is_static
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
@@ -22,31 +23,53 @@ _CALLS = 8
 
 def numbers(module: Module, value: Value) -> list[int]:
     """The numbers that `value` is, each once for every place that gives it; none where they are out of sight."""
+    return list(_single(module, value.node, _DEPTH))
+
+
+def numbers_by_place(module: Module, value: Value) -> list[list[int]] | None:
+    """The same of each element, where `value` is evidently a tuple or a list; else None."""
     node = value.node
-    if isinstance(node, (cst.Tuple, cst.List)) and node.elements:
-        first = node.elements[0].value
-        if not all(one.value.deep_equals(first) for one in node.elements):
-            return []
-        node = first
-    return list(_single(module, node, _DEPTH))
+    if isinstance(node, cst.Attribute):
+        kept = module.self_attribute(node, value.scope)
+        node = kept[0].node if len(kept) == 1 else node
+    elif isinstance(node, cst.Name):
+        binding = _only_binding(module, node)
+        plain = binding is not None and binding.kind == "assign" and not binding.path
+        node = binding.value if plain and binding is not None and binding.value is not None else node
+    if not isinstance(node, (cst.Tuple, cst.List)) or not all(type(one) is cst.Element for one in node.elements):
+        return None
+    return [list(_single(module, one.value, _DEPTH)) for one in node.elements]
 
 
 def _single(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[int]:
     """What `node` is, one number at a time."""
-    if isinstance(node, cst.Integer):
-        yield node.evaluated_value
-    if not isinstance(node, cst.Name) or not depth:
-        return
+    constant = module.value(node).constant
+    if isinstance(constant, int) and not isinstance(constant, bool):
+        yield constant
+    elif isinstance(node, cst.Attribute) and depth:
+        kept = module.self_attribute(node, module.scope_of(node))
+        if len(kept) == 1:
+            yield from _single(module, kept[0].node, depth - 1)
+    elif isinstance(node, cst.Name) and depth:
+        yield from _bound(module, node, depth)
+
+
+def _bound(module: Module, node: cst.Name, depth: int) -> Iterator[int]:
+    """What a name is, one number at a time."""
     binding = _only_binding(module, node)
     if binding is None:
         yield from _of_branches(module, node)
-        return
-    if binding.kind == "loop" and binding.value is not None and not binding.path:
+    elif binding.kind == "loop" and binding.value is not None and not binding.path:
         for there, one in _several(module, binding.value, depth):
             yield from _single(there, one, depth - 1)
     elif binding.kind == "parameter" and isinstance(binding.node, cst.Param):
-        for there, one in _given(module, binding.node):
-            yield from _single(there, one, depth - 1)
+        given = list(_given(module, binding.node))
+        found = [list(_single(there, one, depth - 1)) for there, one in given]
+        default = binding.node.default
+        # What a call passes that only the run knows is often the same.
+        if default is not None and not all(found):
+            found.append(list(_single(module, default, 0)))
+        yield from (number for passed in found for number in passed)
 
 
 def _of_branches(module: Module, node: cst.Name) -> Iterator[int]:
@@ -88,8 +111,17 @@ def _given(module: Module, parameter: cst.Param) -> Iterator[tuple[Module, cst.B
         return
     bound = module.enclosing_class(function) is not None and not is_static(function)
     names = positional(function)[bound:]
-    calls = list(CallEdges(module).callers_with_files(function))[:_CALLS]
+    calls = list(itertools.islice(CallEdges(module).callers_with_files(function), _CALLS))
     given = [(there, call.argument(parameter.name.value, names)) for there, call in calls]
     yield from ((there, value.node) for there, value in given if value is not None)
-    if parameter.default is not None and (not given or any(value is None for _, value in given)):
+    left = not given or any(value is None for _, value in given)
+    if parameter.default is not None and (left or _may_be_left(module, function)):
         yield module, parameter.default
+
+
+def _may_be_left(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether others than those in sight may call `function`, or make objects of the class of which it is the
+    constructor: those that use a package, or derive from the class."""
+    class_ = module.enclosing_class(function)
+    name = class_.name if class_ is not None else function.name.value
+    return is_public(module, name) or bool(class_ is not None and module.heirs is not None and module.heirs(name))

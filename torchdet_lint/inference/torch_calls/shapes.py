@@ -54,7 +54,8 @@ class Shapes:
         base = self._valued(bare, base, first)
         if bare in ("view", "reshape"):
             dims = self.dims(call, skip)
-            base = replace(base, distinct=base.distinct and not (base.overlapping and dims == 1))
+            merged = base.overlapping and self._merges_rows(first, dims, call.arguments.positional[skip:])
+            base = replace(base, distinct=base.distinct and not merged)
             return replace(base, dims=dims, single=self.ones(call.arguments.positional[skip:], dims))
         if bare == "expand" and (kept_sizes := self._grown_at_the_end(first, call, skip)) is not None:
             return replace(base, dims=first.dims, single=kept_sizes)
@@ -91,6 +92,20 @@ class Shapes:
         if bare == "one_hot":
             return replace(base, dims=first.dims + 1 if first.dims is not None else None)
         return self._resized(bare, base, first, call)
+
+    def _merges_rows(self, first: AbstractValue, dims: int | None, sizes: Sequence[Value]) -> bool:
+        """Whether a shape of `sizes` evidently makes one row of several of `first`: the last size that is not 1 is a
+        product, `x.view(b, n * k, 1)`, or what is left, of fewer dimensions."""
+        elements = self.module.elements(sizes[0].node, sizes[0].scope, sizes[0].order) if len(sizes) == 1 else None
+        nodes = elements if elements is not None else [size.node for size in sizes]
+        longer = [node for node in nodes if not matches(self.module.value(node).constant, 1)]
+        if dims == 1 or not longer:
+            return dims == 1
+        last = longer[-1]
+        if isinstance(last, cst.BinaryOperation) and isinstance(last.operator, cst.Multiply):
+            return True
+        fewer = dims is not None and first.dims is not None and dims < first.dims
+        return fewer and matches(self.module.value(last).constant, -1)
 
     def dims(self, call: Call, skip: int) -> int | None:
         """The number of dimensions of a shape given as `(2, 3)` or as `2, 3`."""

@@ -37,18 +37,21 @@ class GradedRuns:
         files: Collection[str],
         texts: Sequence[str],
         no_grad: Iterable[str],
+        enable_grad: Iterable[str],
         keeping: Iterable[str],
         settled: Iterable[str],
     ) -> None:
         """`ungraded` are programs without gradients. Only the functions of `files` are asked for; `texts` are the files
-        in which something may be named; `keeping` are the names of what gives back the layer that it is given, or
-        whose method it is; `settled` the methods that run nothing of a layer."""
+        in which something may be named; `no_grad` and `enable_grad` switch gradients off and on, `keeping` are the
+        names of what gives back the layer that it is given, or whose method it is, `settled` the methods that run
+        nothing of a layer."""
         self._files = frozenset(files)
         self._texts = texts
         self._no_grad = frozenset(no_grad)
+        self._enable_grad = frozenset(enable_grad)
         self._keeping = frozenset(name.rpartition(".")[2] for name in keeping)
         self._settled = frozenset(settled)
-        self._switched_off: dict[Node, bool] = {}
+        self._switched: dict[Node, bool | None] = {}
         # By file and name: what runs with gradients, what runs without and what runs it, what makes classes, the calls.
         self._graded: set[tuple[str, str]] = set()
         self._runners: dict[str, dict[str, set[Node]]] = {}
@@ -182,10 +185,11 @@ class GradedRuns:
         """Whether a row of a file stands in a function that is decorated with what switches gradients off, or in a
         `with` that does."""
         body = naming.function(row)
-        return body is not None and (self._decorated(body) or naming.is_call_without_gradients(body, row))
+        return body is not None and (_is_among(body, self._no_grad) or naming.is_call_without_gradients(body, row))
 
     def _follow(self, entry: Entry, *, graded: bool) -> None:
         """Follow the calls of one program, which runs with gradients if it is `graded`."""
+        differentiates = graded
         queue = [(entry.node, graded)]
         queued = set(queue)
         while queue:
@@ -199,10 +203,12 @@ class GradedRuns:
                 if called is None or step.kind == WORKER:
                     continue
                 self._calls.setdefault((step.ref.file, step.ref.row), set()).add((called.file, called.name))
-                with_gradients = graded and not step.ungraded and not self._is_switched_off(entry, called)
+                decorated = self._decorated_so(entry, called)
+                with_gradients = (graded or step.regraded) and not step.ungraded if decorated is None else decorated
+                with_gradients = with_gradients and differentiates
                 if called.file in self._files and called.name not in (MODULE, STARTED):
                     self._note(step, node, called, with_gradients=with_gradients)
-                    if not (graded or step.ungraded or self._is_switched_off(entry, called)):
+                    if not (graded or step.ungraded or with_gradients or decorated is False):
                         self._heirs.setdefault((node.file, node.name), set()).add((called.file, called.name))
                 following = called, with_gradients
                 if following not in queued:
@@ -221,16 +227,18 @@ class GradedRuns:
         else:
             self._runners.setdefault(called.file, {}).setdefault(called.name, set()).add(node)
 
-    def _is_switched_off(self, entry: Entry, node: Node) -> bool:
-        """Whether a function is decorated with what switches gradients off."""
-        known = self._switched_off.get(node)
-        if known is None:
+    def _decorated_so(self, entry: Entry, node: Node) -> bool | None:
+        """Whether a function is decorated with what switches gradients on, or off; None where it is with neither."""
+        if node not in self._switched:
             body = entry.project.files.summary(node.file).body(node.name) if node.owner[1] or node.name else None
-            known = self._switched_off[node] = body is not None and self._decorated(body)
-        return known
+            off, on = (body is not None and _is_among(body, names) for names in (self._no_grad, self._enable_grad))
+            self._switched[node] = on if on or off else None
+        return self._switched[node]
 
-    def _decorated(self, body: Body) -> bool:
-        return any(name.removesuffix("()") in self._no_grad for names in body.decorators for name in names)
+
+def _is_among(body: Body, names: Collection[str]) -> bool:
+    """Whether one of the decorators of a function is one of `names`."""
+    return any(name.removesuffix("()") in names for found in body.decorators for name in found)
 
 
 class Naming:

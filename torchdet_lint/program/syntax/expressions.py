@@ -78,7 +78,8 @@ class Expressions:
         self.statement = 1
         self.locks = 0
         self.loops = 0
-        self.ungraded = 0
+        # Whether the nearest `with` around that decides it switches gradients on.
+        self.graded: bool | None = None
         self.weightless = 0
         self.idle = False
         self.sized = False
@@ -337,8 +338,8 @@ class Expressions:
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
-                node is self.bare, self.ungraded > 0, self.sized, self.without_gradient, self.partly,
-                self.unapplied, self.kept, composed,
+                node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
+                self.unapplied, self.kept, composed, self.graded is True,
             )
         )  # fmt: skip
 

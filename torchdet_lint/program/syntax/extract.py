@@ -499,15 +499,16 @@ class Extractor(Expressions):
             mine = tuple(f"{name}.__enter__" for name in names if _may_be_own(name))
             if mine:
                 self.add("call", item.context_expr, branch, mine)
-        ungraded = any(self.switches_off(item.context_expr) for item in node.items)
+        outer = self.graded
+        for item in node.items:
+            self.graded = self.switched(item.context_expr, self.graded)
         weightless = any(self._makes_no_weights(item.context_expr) for item in node.items)
         self.locks += locked
-        self.ungraded += ungraded
         self.weightless += weightless
         self.block(node.body, branch)
         self.locks -= locked
-        self.ungraded -= ungraded
         self.weightless -= weightless
+        self.graded = outer
 
     def _makes_no_weights(self, node: ast.expr) -> bool:
         """Whether a context manager has models made without memory, so that nothing is drawn."""
@@ -519,10 +520,19 @@ class Extractor(Expressions):
         bare = (constant(word.value, self.scope) for word in node.keywords if word.arg == "empty_init")
         return meta or (True,) in bare or not self.words.without_memory.isdisjoint(names)
 
-    def switches_off(self, node: ast.expr) -> bool:
-        """Whether a context manager switches gradients off."""
+    def switched(self, node: ast.expr, graded: bool | None) -> bool | None:
+        """Whether gradients are on in the context manager `node`, where `graded` says it of what is around."""
         function = node.func if isinstance(node, ast.Call) else node
-        return not self.names.no_grad.isdisjoint(self.names.resolve(function, self.scope))
+        names = self.names.resolve(function, self.scope)
+        given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+        wanted = constant(given[0], self.scope) if given else None
+        if not self.names.no_grad.isdisjoint(names):
+            return wanted == (False,)
+        if not self.names.enable_grad.isdisjoint(names):
+            return True
+        if wanted in ((True,), (False,)) and not self.names.set_grad.isdisjoint(names):
+            return wanted == (True,)
+        return graded
 
     def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record a simple statement."""

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 class Vocabulary(NamedTuple):
     """`wrappers` are the callables that return what they are given, `no_grad` the context managers that switch
-    gradients off, `roots` the packages that the catalogue speaks of; `applying` is where libraries have data sets whose
-    rows the transforms make that they are given as `applied`, `holding` are the data sets that hold others, and
-    functions that make such; `canonical` is `Library.canonical`."""
+    gradients off, `enable_grad` those that switch them on, `set_grad` those that do what they are told; `roots` are the
+    packages that the catalogue speaks of; `applying` is where libraries have data sets whose rows the transforms make
+    that they are given as `applied`, `holding` are the data sets that hold others, and functions that make such;
+    `canonical` is `Library.canonical`."""
 
     programs: Programs
     devices: Devices
     wrappers: frozenset[str]
     no_grad: frozenset[str]
+    enable_grad: frozenset[str]
+    set_grad: frozenset[str]
     roots: frozenset[str]
     applying: tuple[str, ...]
     applied: tuple[str, ...]
@@ -31,10 +34,17 @@ class Vocabulary(NamedTuple):
     @classmethod
     def of(cls, library: Library) -> Vocabulary:
         """What `library` says."""
-        facts = library.facts
-        wrappers, no_grad = frozenset(facts.wrappers), frozenset(facts.tensors.no_grad)
-        applying, applied = tuple(facts.workers.applying), tuple(facts.workers.applied)
-        holding, roots = frozenset(facts.workers.holding), frozenset(library.roots)
+        facts, tensors = library.facts, library.facts.tensors
         return cls(
-            facts.programs, facts.devices, wrappers, no_grad, roots, applying, applied, holding, library.canonical
+            facts.programs,
+            facts.devices,
+            frozenset(facts.wrappers),
+            frozenset(tensors.no_grad),
+            tensors.enable_grad,
+            frozenset(tensors.gradient_switches),
+            frozenset(library.roots),
+            tuple(facts.workers.applying),
+            tuple(facts.workers.applied),
+            frozenset(facts.workers.holding),
+            library.canonical,
         )

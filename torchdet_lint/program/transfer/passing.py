@@ -255,5 +255,6 @@ def at_call(outer: Event, inner: Event) -> Event:
     return Event(
         "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
         outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained, inner.bare,
-        outer.ungraded or inner.ungraded, outer.sized, outer.frozen, unapplied=outer.unapplied,
+        inner.ungraded or (outer.ungraded and not inner.regraded), outer.sized, outer.frozen,
+        unapplied=outer.unapplied, regraded=inner.regraded or (outer.regraded and not inner.ungraded),
     )  # fmt: skip

@@ -78,6 +78,7 @@ class Recorder:
                 event.trained,
                 self.choice,
                 event.unapplied,
+                event.regraded,
             )
         )
 

@@ -353,7 +353,7 @@ class Transfer(Recorder):
                 given = (*given, (REST, rest)) if rest is not None else given
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
-            self.event = msgspec.structs.replace(outer, ungraded=True)
+            self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)
         at = len(self.found)
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
         self.event = outer
@@ -655,7 +655,7 @@ class Transfer(Recorder):
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         outer = self.event
         if runner.workers or runner.ungraded:  # a loader's items are no results of a model
-            self.event = msgspec.structs.replace(outer, ungraded=True)
+            self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)
         for target in dict.fromkeys(targets):
             made = (
                 made_with(self.lookup, body, name, referent, target, self.given) if referent.kind == "instance" else ()
