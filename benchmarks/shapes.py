@@ -631,6 +631,24 @@ def _body_empties_filled_in_loops(n: int) -> str:
     return block(n, "x{i} = torch.empty(3)\n    for j in range(3): x{i}[j] = j", head=HEAD)
 
 
+@shape(60)
+def _body_empties_left_early(n: int) -> str:
+    row = "x{i} = torch.empty(3)\n    for j in range(3):\n        x{i}[j] = j\n        if y: break"
+    return block(n, row, head=HEAD)
+
+
+@shape(80)
+def _body_resizes(n: int) -> str:
+    return block(n, "if x.numel() < {i}: x.resize_({i})\n    x[:{i}] = y", head=HEAD)
+
+
+@shape(80)
+def _branches_of_a_kernel(n: int) -> str:
+    head = "import triton\nimport triton.language as tl\n"
+    row = "if S > {i} + 1: tl.atomic_add(x, tl.load(y))"
+    return block(n, row, "@triton.jit\ndef f(x, y, S: tl.constexpr):", head, "f[(1,)](1, 2, S=1)\n")
+
+
 @shape(80)
 def _body_listdirs(n: int) -> str:
     return block(n, "x{i} = os.listdir(y)", head=HEAD)
