@@ -334,7 +334,7 @@ class Follower(Calling):
         names = self.module.resolve(call.func)
         given = next(arg for arg in call.args if arg.value is node)
         text = word in self.words["fills-in"] and all(name.startswith(_OF_TEXT) for name in names)
-        if text and not (word == "replace" and given is call.args[0]):
+        if text and self.edges.annotated(call) is None and not (word == "replace" and given is call.args[0]):
             return self.of(call)
         return self.of(call) if word in self.words["makes-paths"] and names else None
 

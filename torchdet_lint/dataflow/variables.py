@@ -175,7 +175,7 @@ class Variables(Collecting):
                 continue
             alone = bool(counted) and (True in counted or any(one in counted for one in self.module.ancestors(load)))
             for use in self.of(load):
-                if not (alone and use.kind in ("picked", "first", "returned")):
+                if not (alone and use.kind in ("picked", "first", "returned", "joined")):
                     yield use
                 if use.kind == "sorted" and self._in_place(use.node, load):
                     return
