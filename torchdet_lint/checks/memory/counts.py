@@ -47,7 +47,7 @@ def is_count(module: Module, node: cst.BaseExpression) -> bool:
 
 
 def _parts(module: Module, made: Value) -> list[cst.BaseExpression] | None:
-    """What has to be an integer for `made` to be one; None where it evidently is none."""
+    """What has to be an integer for `made` to be one; None where it is none, or nobody can tell."""
     node, memory = made.node, module.library.facts.memory
     if isinstance(node, cst.Integer):
         return []

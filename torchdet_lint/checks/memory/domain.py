@@ -28,8 +28,8 @@ SOMETHING = Span(exact=False)
 
 
 class Counter(NamedTuple):
-    """A dimension of a buffer, the number of loops around that with the counter of it, and how far that counts, as
-    `extent` has it."""
+    """A dimension of a buffer that the counter of a loop goes through: the number of loops around the body of that
+    loop, and how far it counts, as `extent` has it."""
 
     dimension: int
     loops: int
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     masked: str = ""
 
     def is_counted(self, loops: int, extents: Sequence[int | str]) -> bool:
-        """Whether the counter of the loop with `loops` around its body goes through a dimension, as long as it is."""
+        """Whether the counter of the loop with `loops` around its body goes through a dimension from end to end."""
         known = dict(enumerate(extents))
         return any(one.loops == loops and one.extent == known.get(one.dimension) for one in self.counters)
 
@@ -127,7 +127,7 @@ class Buffer(NamedTuple):
             part.spans is not None
             and not part.masked
             and all(
-                (span.low, span.step) == (0, 1) and span.end not in ("", None) and span.end == known.get(dimension)
+                (span.low, span.step) == (0, 1) and span.end != "" and span.end == known.get(dimension)
                 for dimension, span in part.spans
             )
         )

@@ -28,10 +28,11 @@ def beginning(end: int | str) -> Part:
 def kept(module: Module, call: Call, sizes: Sequence[cst.BaseExpression]) -> Part | None:
     """What is left of `x` by a call `x.resize_(…)` of `sizes` that makes it larger: by the condition around it, `if
     x.numel() < n`, or by the size, `x.resize_(len(x) + 1)`. None for any other call."""
-    grown = sizes[0]
-    if isinstance(grown, cst.BinaryOperation) and isinstance(grown.right, cst.Integer) and _adds(grown):
-        old = _measured(module, call, grown.left, sizes)
-        return beginning(old[1]) if old is not None else None
+    size = sizes[0]
+    adds = isinstance(size, cst.BinaryOperation) and _adds(size)
+    old = _measured(module, call, size.left, sizes) if isinstance(size, cst.BinaryOperation) and adds else None
+    if old is not None:
+        return beginning(old[1])
     for test, holds in tests_around(module, call.node):
         for smaller, larger in _compared(test, holds=holds):
             old = _measured(module, call, smaller, sizes)

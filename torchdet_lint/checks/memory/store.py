@@ -172,7 +172,8 @@ class Store(Flow[State]):
                 state.name(name, frozenset(ref for ref in refs if ref.buffer != number))
         buffer = self.created[node]
         memory = Memory(len(self.entered), state.facts)
-        state.cut = {one: cut for one, cut in state.cut.items() if one != number}
+        if number in state.cut:
+            state.cut = {one: cut for one, cut in state.cut.items() if one != number}
         head = frozenset({buffer.head} if buffer.head is not None else ())
         state.memories[number] = memory._replace(
             full=0 in (buffer.size or ()) or _holds_nothing(state.facts), level=self.depth, parts=head, certain=head
