@@ -120,6 +120,8 @@ def test_names_are_followed_through_the_files() -> None:
         ("Derived", "no"),
         ("Layer", "no"),
         ("Normalized", "unknown"),
+        ("Normalized.scaled", "unknown"),
+        ("Frozen.through", "no"),
     ],
 )
 def test_what_objects_and_their_methods_give(name: str, gradient: str) -> None:
@@ -129,10 +131,12 @@ def test_what_objects_and_their_methods_give(name: str, gradient: str) -> None:
         "    def __call__(self, x):\n        return self.net(x)\n\n" + long +
         "    @torch.inference_mode()\n    def within(self, x):\n        return self.net(x)\n\n"
         "    def later(self, x):\n        with torch.no_grad():\n            y = self.net(x)['tokens']\n"
-        "        return y.reshape(1, -1)\n\n    def live(self, x):\n        return self.net(x)\n\n\n"
+        "        return y.reshape(1, -1)\n\n    def live(self, x):\n        return self.net(x)\n\n"
+        "    def through(self, x):\n        return self.within(x)\n\n\n"
         "class Derived(Frozen):\n    def other(self):\n        return 1\n\n\n"
         "class Layer(nn.Module):\n    @torch.no_grad()\n    def forward(self, x):\n        return self.net(x)\n\n\n"
-        "class Normalized(nn.Module):\n    def forward(self, pixel_values):\n        return pixel_values / 255\n",
+        "class Normalized(nn.Module):\n    def forward(self, pixel_values):\n        return pixel_values / 255\n\n"
+        "    def scaled(self, pixel_values):\n        return pixel_values / 255\n",
     })  # fmt: skip
     kind = known.returned(f"helpers.{name}", _at("main.py"))
     assert (kind.gradient if kind is not None else "unknown") == gradient

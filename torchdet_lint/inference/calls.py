@@ -46,6 +46,7 @@ _RETURNS = 6
 # So often an object is asked for that a function of another file gave.
 _HOPS = 3
 _SEQUENTIAL = "torch.nn.Sequential"
+_OWN = lazy(r"\bself\.(\w+)[ \t]*\(")
 _GROUP = lazy(r"\([^)]*\)")
 
 
@@ -169,10 +170,14 @@ class Calls:
         return next((one for one in found if one is not None), TENSOR if self.gradients.is_layer(class_) else UNKNOWN)
 
     def object_gives(self, class_: Class) -> AbstractValue:
-        """The same with the gradient as far as it is known: what a layer is given may have one, whatever its name."""
-        found = self.given_by(class_)
-        cut = found.gradient != "no" or found.is_integral or not self.gradients.is_layer(class_) or self._is_cut(class_)
-        return found if cut else replace(found, gradient="unknown")
+        """The same with the gradient as far as it is known."""
+        return self._without_names(self.given_by(class_), class_, self._run_by_call(class_))
+
+    def _without_names(self, found: AbstractValue, class_: Class, method: cst.FunctionDef | None) -> AbstractValue:
+        """`found`, which `method` gives, without what only names say: that what it is given has no gradient."""
+        if found.gradient != "no" or found.what == "other" or found.is_integral or self._is_cut(class_, method):
+            return found
+        return replace(found, gradient="unknown")
 
     def _run_by_call(self, class_: Class) -> cst.FunctionDef | None:
         """The method that runs where an object of a class is called."""
@@ -184,7 +189,7 @@ class Calls:
         file."""
         method = self.attributes.method(class_, name)
         if method is not None:
-            return self.returned(method)
+            return self._without_names(self.returned(method), class_, method)
         bases = [base for relative in self.module.family(class_) for base in self.module.base_names(relative)]
         found = (self._of_class_elsewhere(base, name) for base in bases if not base.startswith("@."))
         return next((one for one in found if one is not None), UNKNOWN)
@@ -442,7 +447,9 @@ class Calls:
         class_ = self.module.local_class(class_name)
         if class_ is not None and self.gradients.is_layer(class_):
             given = self.given_by(class_)
-            ends = self.gradients.untracked(call.node) or (given.gradient == "no" and self._is_cut(class_))
+            ends = self.gradients.untracked(call.node) or (
+                given.gradient == "no" and self._is_cut(class_, self._run_by_call(class_))
+            )
             return replace(given, gradient="no" if ends else "yes")
         if class_ is not None and (method := self._run_by_call(class_)) is not None:
             return self._given(self.returned(method), call)
@@ -465,10 +472,13 @@ class Calls:
             made = self._one_called(made, call, hops)
         return replace(made, gradient="no") if made is not None and self.gradients.untracked(call.node) else made
 
-    def _is_cut(self, class_: Class) -> bool:
-        """Whether what runs where an object of a layer is called switches gradients off, or detaches something."""
-        forward = self._run_by_call(class_)
-        return forward is not None and self.gradients.cuts(forward)
+    def _is_cut(self, class_: Class, method: cst.FunctionDef | None) -> bool:
+        """Whether `method` of a class, or one that it calls through `self`, switches gradients off or detaches
+        something; without a method it is one of a base elsewhere, of which that was asked there."""
+        if method is None:
+            return True
+        called = (self.attributes.method(class_, name) for name in _OWN.findall(self.module.code(method)))
+        return self.gradients.cuts(method) or any(one is not None and self.gradients.cuts(one) for one in called)
 
     def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:
         return isinstance(node, cst.Name) and self.infer(node).instance.startswith("@.")
