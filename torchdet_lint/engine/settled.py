@@ -316,9 +316,7 @@ class Settling:
         keeping = (*facts.wrappers, *facts.fluent)
         texts, tensors = sorted(self.records), self.tensors
         settled = (*facts.devices.settled, *facts.devices.read)
-        runs = GradedRuns(
-            others, without.values(), left, texts, tensors.no_grad, tensors.enable_grad, keeping, settled
-        )
+        runs = GradedRuns(others, without.values(), left, texts, tensors.no_grad, tensors.enable_grad, keeping, settled)
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body
