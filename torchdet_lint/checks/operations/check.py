@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchdet_lint.catalogue.ops import instead_at
 from torchdet_lint.checks import table
-from torchdet_lint.checks.operations.addresses import own_addresses
 from torchdet_lint.checks.operations.candidates import Operations
-from torchdet_lint.checks.operations.launches import Launches
+from torchdet_lint.checks.operations.kernels.addresses import own_addresses
+from torchdet_lint.checks.operations.kernels.launches import Launches
 from torchdet_lint.finding import Violation
 from torchdet_lint.regex import lazy
 
