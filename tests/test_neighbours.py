@@ -8,7 +8,7 @@ import pytest
 
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
-from torchdet_lint.inference.cross_file import _network
+from torchdet_lint.inference.cross_file import _methods
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,4 +123,4 @@ def test_a_module_of_a_package_hides_none_of_the_standard_library(tmp_path: Path
 
 
 def test_a_class_without_methods_is_no_network() -> None:
-    assert not _network("    width = 1\n" * 3)
+    assert not _methods("    width = 1\n" * 3, "forward")

@@ -134,12 +134,9 @@ def _constant(module: Module, node: cst.BaseExpression, scope: Scope, order: int
         return known
     node, scope, order = value.node, value.scope, value.order
     parts: list[cst.BaseExpression] = []
-    while isinstance(node, (cst.Subscript, cst.Call)):
+    while (inner := _looked_up_in(node)) is not None:
         parts.append(node)
-        function = node.func if isinstance(node, cst.Call) else None
-        if isinstance(node, cst.Call) and not isinstance(function, cst.Attribute):
-            return None
-        node = node.value if isinstance(node, cst.Subscript) else function.value  # type: ignore[union-attr]
+        node = inner
     found = [module.neighbour(name) for name in module.resolve(node, scope, order)] if module.neighbour else []
     if not parts or len(found) != 1 or found[0] is None:
         return None
@@ -152,6 +149,13 @@ def _constant(module: Module, node: cst.BaseExpression, scope: Scope, order: int
         else:
             table = part.with_changes(value=table)
     return there.constant(table, there.scope, None)
+
+
+def _looked_up_in(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What the look-up `node` looks into: `MODEL` of `MODEL["cell"]`, `MODEL.get("cell")`."""
+    if isinstance(node, cst.Subscript):
+        return node.value
+    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
 
 
 def _gives_back(call: cst.Call, statement: cst.CSTNode | None) -> bool:

@@ -108,8 +108,10 @@ class Arguments:
         if not isinstance(node, ast.Name) or self.scope.kind != "function":
             return True
         around = self.scope.node
-        text = "".join(self.names.scopes.hollow.lines[around.lineno - 1 : around.end_lineno])
-        return any(f"{node.id}{change}" in text for change in (*_CHANGES, ".pop"))
+        # A body that was filled in later ends below its function.
+        end = max(around.end_lineno or 0, around.body[-1].end_lineno or 0)
+        changes = re.compile(rf"\b{re.escape(node.id)}(?:\[|\.(?:update|setdefault|pop)\b)")
+        return any(map(changes.search, self.names.scopes.hollow.lines[around.lineno - 1 : end]))
 
     def _is_composed(self, node: ast.expr) -> bool:
         made, where = followed(node, self.scope)
