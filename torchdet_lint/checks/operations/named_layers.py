@@ -138,7 +138,7 @@ def _constant(module: Module, node: cst.BaseExpression, scope: Scope, order: int
         parts.append(node)
         node = inner
     found = [module.neighbour(name) for name in module.resolve(node, scope, order)] if module.neighbour else []
-    if not parts or len(found) != 1 or found[0] is None:
+    if not parts or len(found) != 1 or found[0] is None or "(" in found[0][1]:
         return None
     there, name = found[0]
     there.load_where(None, name.partition(".")[0])
