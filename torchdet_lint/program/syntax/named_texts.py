@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DOTTED = lazy(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 """A text that may name something of a module: `net.st_gcn.Model`, `net.st_gcn:Model`."""
+OF_PARAMETER = "{$"
+"""What begins a text that a parameter is, in a name."""
 _PARAMETER = lazy(r"\{\$(\w+)")
 _SPLITS = frozenset({"split", "rsplit", "partition", "rpartition"})
 _TRIMS = frozenset({"lower", "replace", "strip"})
@@ -56,7 +58,7 @@ def longer(text: str, keys: Sequence[str]) -> str:
 
 def taken_as_text(name: str) -> Iterator[str]:
     """The parameters of the function around of which `name` says that they are texts, or have some."""
-    return (match[1] for match in _PARAMETER.finditer(name)) if "{$" in name else iter(())
+    return (match[1] for match in _PARAMETER.finditer(name))
 
 
 def unbound(text: str) -> str:

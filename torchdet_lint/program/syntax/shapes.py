@@ -108,11 +108,12 @@ def overwritten(body: Sequence[ast.stmt], is_harmless: Callable[[str], bool]) ->
 def _given_one(node: ast.stmt) -> tuple[str, ast.expr | None]:
     """The one name, or attribute of a name, that a statement assigns, and the value; None where it does no such
     thing."""
-    match node:
-        case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
-            pass
-        case _:
-            return "", None
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        target, value = node.target, node.value
+    else:
+        return "", None
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         return f"{target.value.id}.{target.attr}", value
     return (target.id, value) if isinstance(target, ast.Name) else ("", None)
