@@ -121,14 +121,19 @@ def _given_one(node: ast.stmt) -> tuple[str, ast.expr | None]:
 
 def _is_choice_of_device(value: ast.expr) -> bool:
     """Whether `value` is a text that names a device, or a device or a choice made of such."""
-    if isinstance(value, ast.IfExp):
-        return _is_choice_of_device(value.body) and _is_choice_of_device(value.orelse)
-    inner = device_in(value)
-    if inner is not None:
-        return _is_choice_of_device(inner)
-    first = value.values[0] if isinstance(value, ast.JoinedStr) and value.values else value
-    text = first.value if isinstance(first, ast.Constant) else None
-    return isinstance(text, str) and _DEVICE.match(text) is not None
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, ast.IfExp):
+            left += [one.body, one.orelse]
+        elif (inner := device_in(one)) is not None:
+            left.append(inner)
+        else:
+            first = one.values[0] if isinstance(one, ast.JoinedStr) and one.values else one
+            text = first.value if isinstance(first, ast.Constant) else None
+            if not isinstance(text, str) or _DEVICE.match(text) is None:
+                return False
+    return True
 
 
 def _run_by(node: ast.AST) -> Iterator[ast.AST]:
