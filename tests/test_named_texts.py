@@ -384,6 +384,28 @@ def test_a_function_that_calls_itself_for_parts_of_parts_comes_to_an_end(tmp_pat
     assert "TDL101" in {one.code for one in lint(tmp_path)}
 
 
+ROUND = """
+import importlib
+import sys
+
+def walk(model, path):
+    for part in path.split("."):
+        model = getattr(model, part, model)
+        path = getattr(path, part, importlib.import_module(path))
+CHAIN
+    return getattr(importlib.import_module(path), model)
+
+walk(sys, "a.b")
+"""
+
+
+def test_names_that_stand_for_what_they_have_come_to_an_end(tmp_path):
+    chain = "\n".join(f"    x{one} = getattr(x{one + 1}, path, x{one})" for one in range(40))
+    (tmp_path / "main.py").write_text(ROUND.replace("CHAIN", f"{chain}\n    x40 = getattr(x0, path, model)"))
+    found = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, cache_dir=""))
+    assert (found.findings, found.errors) == ((), ())
+
+
 def test_the_texts_of_a_file_have_the_keys_that_lead_to_them():
     text = (
         "# target: no.Net\nmodel:\n  target: nets.Model\n  params:\n    list:\n      - target: 'nets:First'\n"

@@ -305,6 +305,23 @@ class ProjectFiles:
             found = [text for at, text in known if tuple(rest) in (at, at[1:])]
         return list(dict.fromkeys(found))
 
+    def leads_to_names(self, keys: str) -> bool:
+        """Whether what YAML of the project has under `keys` may hold a dotted text, or may be all of it."""
+        first, *rest = keys.split("/")
+        below = {tuple(rest), (first[:-1], *rest)} if first[-1] == "~" else {(first, *rest)}
+        return () in below or not below.isdisjoint(self._paths)
+
+    @functools.cached_property
+    def _paths(self) -> frozenset[tuple[str, ...]]:
+        """The keys, as many as follow on each other, that lead to a dotted text or to what holds one."""
+        return frozenset(
+            at[start:end]
+            for known in self._named.values()
+            for at, _ in known
+            for start in range(len(at))
+            for end in range(start + 1, len(at) + 1)
+        )
+
     @functools.cached_property
     def _named(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
         """By the last key, the keys that lead to dotted texts, the folder of the file first, and these texts."""

@@ -24,7 +24,7 @@ _NESTED = 60
 _FAMILY = 40
 _CALLED = ("class", "function")
 # Of more things that configurations name under one key nobody can tell which is meant.
-MOST_NAMED = 12
+_MOST_NAMED = 12
 _TAKES = (["get"], ["build"])
 # A name with a module that is picked at run time: its package, what its name begins and ends with, and what follows.
 _PARTS = lazy(r"\[\w*\*\w*\]")
@@ -171,7 +171,7 @@ class Lookup:
         command lines have under its keys, unless they have too much there."""
         texts = self.files.named_by(text[1:]) if text.startswith("?") else [text.replace("/", ".")]
         found = dict.fromkeys(one for dotted in texts for one in self._in_project(dotted, file, level))
-        return list(found) if len(found) <= MOST_NAMED else []
+        return list(found) if len(found) <= _MOST_NAMED else []
 
     def _in_project(self, dotted: str, file: str, level: int) -> list[Referent]:
         full = self.library.canonical(dotted)

@@ -11,7 +11,7 @@ from torchdet_lint.program.events import CHILDREN, NAMED, PLAIN, SPELLS, Body, C
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.named_texts import taken_as_text
+from torchdet_lint.program.syntax.named_texts import OF_PARAMETER, taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import (
@@ -213,11 +213,13 @@ class File:
         returns: list[str] = []
         for value in walk.returns:
             returns.extend(self.names.resolve(value, scope))
-        texts = {parameter for name in (*_names_in(walk.events), *returns) for parameter in taken_as_text(name)}
+        names = list(_names_in(walk.events))
+        found_by = (name for name in (*names, *returns) if OF_PARAMETER in name)
+        texts = {parameter for name in found_by for parameter in taken_as_text(name)}
         texts |= {parameter for event in walk.events for parameter in self._finds_by(event)}
         spelling = (Test(f"{NAMED}{parameter}", SPELLS) for parameter in sorted(texts))
         tests = (*walk.tests, *walk.handed, *walk.asked_inside, *spelling)
-        uses = {name[1:].partition(".")[0].partition("(")[0] for name in _names_in(walk.events) if name.startswith("$")}
+        uses = {name[1:].partition(".")[0].partition("(")[0] for name in names if name.startswith("$")}
         if returns and (told := object_of(node.returns)) is not None:
             returns.extend(self.names.told(told, scope.outer or self.scopes.module))
         return Body(

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DOTTED = lazy(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 """A text that may name something of a module: `net.st_gcn.Model`, `net.st_gcn:Model`."""
+OF_PARAMETER = "{$"
+"""What begins a text that a parameter is, in a name."""
 _PARAMETER = lazy(r"\{\$(\w+)")
 _SPLITS = frozenset({"split", "rsplit", "partition", "rpartition"})
 _TRIMS = frozenset({"lower", "replace", "strip"})
@@ -56,7 +58,7 @@ def longer(text: str, keys: Sequence[str]) -> str:
 
 def taken_as_text(name: str) -> Iterator[str]:
     """The parameters of the function around of which `name` says that they are texts, or have some."""
-    return (match[1] for match in _PARAMETER.finditer(name)) if "{$" in name else iter(())
+    return (match[1] for match in _PARAMETER.finditer(name))
 
 
 def unbound(text: str) -> str:
@@ -164,25 +166,25 @@ def _entry(node: ast.expr) -> tuple[ast.expr, str] | None:
 class Named:
     """Finds the texts that imports take apart. `resolve` is a `Resolver`'s."""
 
-    def __init__(self, resolve: Callable[[ast.expr, Scope], Names]) -> None:
+    def __init__(self, resolve: Callable[[ast.expr, Scope, int], Names]) -> None:
         self.resolve = resolve
 
-    def text_of(self, node: ast.Call, scope: Scope) -> Place | None:
+    def text_of(self, node: ast.Call, scope: Scope, depth: int) -> Place | None:
         """The text that names what a call of `getattr`, or of `reduce` with that, gives: of `getattr(module, name)`,
         where `module` is imported by a part of the text of which `name` is another."""
         owner, part = node.args[0], node.args[1]
-        if len(node.args) > 2 and self._is(owner, scope, "builtins.getattr"):
+        if len(node.args) > 2 and self._is(owner, scope, depth, "builtins.getattr"):
             owner = node.args[2]
         whole = _whole(part, scope)
         if whole is None or not whole[1]:
             return None
-        imported = self._imported(owner, scope)
+        imported = self._imported(owner, scope, depth)
         return whole[0] if imported is not None and _alike(imported, whole[0]) else None
 
-    def _is(self, node: ast.expr, scope: Scope, *names: str) -> bool:
-        return not {*names}.isdisjoint(self.resolve(node, scope))
+    def _is(self, node: ast.expr, scope: Scope, depth: int, *names: str) -> bool:
+        return not {*names}.isdisjoint(self.resolve(node, scope, depth - 1))
 
-    def _imported(self, node: ast.expr, scope: Scope, depth: int = 4) -> Place | None:
+    def _imported(self, node: ast.expr, scope: Scope, depth: int) -> Place | None:
         """The text by a part of which the module `node` is imported."""
         if isinstance(node, ast.Name):
             home = scope.home(node.id)
@@ -193,14 +195,14 @@ class Named:
                 if value is not None and depth > 0 and not _goes_on(value, node.id)
             ]
             return found[0] if len(found) == 1 else None
-        if isinstance(node, ast.Subscript) and self._is(node.value, scope, "sys.modules"):
+        if isinstance(node, ast.Subscript) and self._is(node.value, scope, depth, "sys.modules"):
             whole = _whole(node.slice, scope)
             return whole[0] if whole is not None else None
         if not isinstance(node, ast.Call) or not node.args:
             return None
-        if self._is(node.func, scope, *_RELOADS):
+        if self._is(node.func, scope, depth, *_RELOADS):
             return self._imported(node.args[0], scope, depth - 1) if depth > 0 else None
-        whole = _whole(node.args[0], scope) if self._is(node.func, scope, *_IMPORTS) else None
+        whole = _whole(node.args[0], scope) if self._is(node.func, scope, depth, *_IMPORTS) else None
         return whole[0] if whole is not None else None
 
 

@@ -352,7 +352,7 @@ class Resolver(Registries):
 
     def _taken_by_text(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
         """What `getattr`, or `reduce` with that, takes of something, of a module by parts of a text in full."""
-        if (place := self._texts.text_of(node, scope)) is not None:
+        if (place := self._texts.text_of(node, scope, depth)) is not None:
             yield from (f"{LOCATE}{NAMED}{text}}}" for text in sources(*place, parameters=True))
         elif function == "builtins.getattr":
             last = self._spells(node.args[1], scope)

@@ -108,11 +108,12 @@ def overwritten(body: Sequence[ast.stmt], is_harmless: Callable[[str], bool]) ->
 def _given_one(node: ast.stmt) -> tuple[str, ast.expr | None]:
     """The one name, or attribute of a name, that a statement assigns, and the value; None where it does no such
     thing."""
-    match node:
-        case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
-            pass
-        case _:
-            return "", None
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        target, value = node.target, node.value
+    else:
+        return "", None
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         return f"{target.value.id}.{target.attr}", value
     return (target.id, value) if isinstance(target, ast.Name) else ("", None)
@@ -120,14 +121,19 @@ def _given_one(node: ast.stmt) -> tuple[str, ast.expr | None]:
 
 def _is_choice_of_device(value: ast.expr) -> bool:
     """Whether `value` is a text that names a device, or a device or a choice made of such."""
-    if isinstance(value, ast.IfExp):
-        return _is_choice_of_device(value.body) and _is_choice_of_device(value.orelse)
-    inner = device_in(value)
-    if inner is not None:
-        return _is_choice_of_device(inner)
-    first = value.values[0] if isinstance(value, ast.JoinedStr) and value.values else value
-    text = first.value if isinstance(first, ast.Constant) else None
-    return isinstance(text, str) and _DEVICE.match(text) is not None
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, ast.IfExp):
+            left += [one.body, one.orelse]
+        elif (inner := device_in(one)) is not None:
+            left.append(inner)
+        else:
+            first = one.values[0] if isinstance(one, ast.JoinedStr) and one.values else one
+            text = first.value if isinstance(first, ast.Constant) else None
+            if not isinstance(text, str) or _DEVICE.match(text) is None:
+                return False
+    return True
 
 
 def _run_by(node: ast.AST) -> Iterator[ast.AST]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out, with_texts
@@ -53,12 +54,11 @@ class Narrowing:
     def _narrowed(
         self, name: str, node: Node, in_caller: Callable[[Argument], Any] | None, hops: int
     ) -> tuple[Referent, ...]:
-        told = with_texts(name, dict(node.given))
+        told = with_texts(name, dict(node.given)) if OF_PARAMETER in name else name
         found = self.lookup.evaluate(told, node.file, node.owner, node.name)
         gone: set[Referent] = set()
-        for (called, _), (function, rest) in zip(_calls_in(name), _calls_in(told), strict=True):
-            if not found or hops < 0:
-                break
+        calls = zip(_calls_in(name), _calls_in(told), strict=True) if found and hops >= 0 else ()
+        for (called, _), (function, rest) in calls:
             mine, others = self._calling(called, node)
             if mine and not others and self._dead(mine, node):
                 return ()

@@ -22,7 +22,7 @@ from torchdet_lint.program.events import (
     Body,
     Event,
 )
-from torchdet_lint.program.syntax.named_texts import DOTTED, longer, spelled, taken_as_text, with_text
+from torchdet_lint.program.syntax.named_texts import DOTTED, OF_PARAMETER, longer, spelled, taken_as_text, with_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -160,7 +160,7 @@ def constants(
     for test in body.tests:
         name = test.parameter
         if test.kind == SPELLS:
-            found |= _text_passed(name, given, event, body, here)
+            found |= _text_passed(name, given, event, body, here) if wanted(name) else {}
             continue
         argument = given.get(name)
         if event.opaque and (
@@ -225,7 +225,7 @@ def text_given(parameter: str, given: Mapping[str, Any]) -> str:
 
 def with_texts(name: str, given: Mapping[str, Any]) -> str:
     """`name` with the texts that the parameters in it are in a function which was `given` that."""
-    for parameter in taken_as_text(name):
+    for parameter in taken_as_text(name) if OF_PARAMETER in name else ():
         if told := text_given(parameter, given):
             name = with_text(name, parameter, told)
     return name

@@ -348,6 +348,7 @@ class Transfer(Recorder):
         )
         if body is not None:
             given = (*given, *self.narrowing.options.given(self.node, self.given, referent, body, event))
+            given = tuple(one for one in given if one[0][0] != NAMED or self._may_name(one[1]))
             if self.wanted.switches(referent, body):
                 rest = rest_of(referent, body, event, self.constant_here)
                 given = (*given, (REST, rest)) if rest is not None else given
@@ -360,6 +361,10 @@ class Transfer(Recorder):
         self.passed(referent, event, dict(given))
         # Where in the function it seeds by what it was handed is not known; most do so before they draw.
         self.found[at:] = sorted(self.found[at:], key=lambda step: step.kind != "seed")
+
+    def _may_name(self, text: str) -> bool:
+        """Whether what is known of a text, keys of a configuration, may lead to something that is named there."""
+        return text[0] != "?" or self.files.leads_to_names(text[1:])
 
     def passed(self, referent: Referent, event: Event, given: Mapping[str, Any]) -> None:
         """Functions and objects that are handed to a function which calls them; `given` are the constants it gets."""

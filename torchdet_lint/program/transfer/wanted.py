@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Referent
-from torchdet_lint.program.events import INDIRECT, REST
+from torchdet_lint.program.events import INDIRECT, LOCATE, NAMED, REST
 from torchdet_lint.program.transfer.passing import bound_arguments, hands_rest_on
 from torchdet_lint.program.transfer.relays import handed_parameters
 
@@ -32,6 +32,8 @@ class Wanted:
     def decides(self, function: Referent, parameter: str, hops: int = _HOPS) -> bool:
         """Whether a branch asks `parameter` of `function`, or what takes it in at most so many calls: or an attribute
         does that its constructor gives it."""
+        if parameter.startswith(NAMED):
+            return self._spells(function, parameter)
         key = function, parameter, hops
         if key not in self._known:
             self._known[key] = False
@@ -43,6 +45,29 @@ class Wanted:
                     function, body, parameter, hops
                 )  # fmt: skip
         return self._known[key]
+
+    def _spells(self, function: Referent, parameter: str) -> bool:
+        """Whether `function` gives the text that a parameter is, `{model`, or an entry of it, to what finds something
+        by it: a function of a library, or of the project, that gives what a parameter of its own names."""
+        key = function, parameter, 0
+        if key not in self._known:
+            self._known[key] = False
+            body = self.lookup.files.summary(function.file).body(function.name)
+            finders = dict.fromkeys(_given(body, f"${parameter[1:]}")) if body is not None else {}
+            self._known[key] = any(self._finds(function, name) for name in finders)
+        return self._known[key]
+
+    def _finds(self, function: Referent, name: str) -> bool:
+        """Whether `name`, in `function`, is of a function that finds what it gives by a text."""
+        if name == LOCATE:
+            return True
+        for one in self.lookup.evaluate(name, function.file, function.owner, function.name):
+            body = self.lookup.files.summary(one.file).body(one.name) if one.kind == "function" else None
+            if one.name in self.lookup.facts.words.locates:
+                return True
+            if body is not None and any(f"{NAMED}$" in result for result in body.returns):
+                return True
+        return False
 
     def options(self, function: Referent, parameter: str, hops: int = _HOPS) -> frozenset[str]:
         """The attributes of `parameter` of `function` that branches ask, or those in what takes it in at most so many
@@ -140,3 +165,15 @@ class Wanted:
                     yield referent
                 elif referent.kind == "class":
                     yield from (one for one in self._constructors(referent) if one.kind == "function")
+
+
+def _given(body: Body, parameter: str) -> Iterator[str]:
+    """The names of what a function with this `body` gives `$parameter`, or an entry of it, first."""
+    for event in body.events:
+        first = [name for argument in event.positional[:1] for name in argument.names]
+        if event.kind == "call" and any(name.partition(".")[0] == parameter for name in first):
+            yield from event.names
+    for name in (*(name for event in body.events for name in event.names), *body.returns):
+        finder, brace, _ = name.partition(f"{NAMED}{parameter}")
+        if brace:
+            yield finder
