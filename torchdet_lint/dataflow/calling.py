@@ -327,7 +327,8 @@ class Calling(Variables):
         callee = self.edges.callee(call, names)
         if callee is not None and arg.star == "**":
             key = path[0][0] if path[0] else None
-            name = callee.parameter(call, cst.Arg(arg.value, keyword=cst.Name(key))) if isinstance(key, str) else ""
+            named = isinstance(key, str) and key.isidentifier()
+            name = callee.parameter(call, cst.Arg(arg.value, keyword=cst.Name(str(key)))) if named else ""
             path = path[1:]
         elif callee is not None and not arg.star:
             name = callee.parameter(call, arg)

@@ -42,7 +42,7 @@ _GIVEN_BACK = lazy(r"\breturn (?:self\.|cls\.)?$")
 # The key under which a dictionary holds what follows; a name that is bound to a display; what is read by a key, and by
 # which constant ones.
 _KEYED_BY = lazy(r"(?:[\"'](\w+)[\"']\s*(?::|\]\s*=)|[(,]\s*(\w+)[ \t]*=)\s*$")
-_TABLE = lazy(r"(\w+)[ \t]*(?::[^=\r\n]*)?=[ \t]*(?:[{\[(]|dict[ \t]*\()")
+_TABLE = lazy(r"(\w+)[ \t]*(?::[^=\r\n]{0,80})?=[ \t]*(?:[{\[(]|dict[ \t]*\()")
 _READ_BY_KEY = lazy(r"(\w+)(?:\[|\.(?:get|items|pop|values)[ \t]*\()")
 _READS_KEY = lazy(r"(?:\[\s*|\.(?:get|pop)[ \t]*\(\s*)[\"'](\w+)[\"']\s*[\]),](?!\s*=(?!=))")
 _BEFORE = 100
