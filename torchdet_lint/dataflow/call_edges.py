@@ -299,6 +299,12 @@ def _is_super(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
 
 
+def passed_by_place(module: Module, function: cst.FunctionDef) -> tuple[str, ...]:
+    """The parameters of a function that a call passes by place: of a method, all but the first."""
+    bound = module.enclosing_class(function) is not None and not is_static(function)
+    return tuple(positional(function)[bound:])
+
+
 def is_public(module: Module, name: str) -> bool:
     """Whether the package of the file takes in its function or class `name`: all may call it then."""
     if PurePath(module.source.path).name == "__init__.py":

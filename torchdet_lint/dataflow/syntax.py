@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.module.module import Module
-    from torchdet_lint.module.names import Binding
+    from torchdet_lint.module.names import Binding, Scope
 
 _OPPOSITE: dict[type, type] = {cst.IsNot: cst.Is, cst.NotEqual: cst.Equal, cst.NotIn: cst.In}
 MAKES_SET = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
@@ -211,6 +211,14 @@ class Messages:
             call = self.module.parent(around)
             return isinstance(call, cst.Call) and last_word(call.func) in self._opens
         return isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Divide)
+
+
+def parameter_behind(node: cst.CSTNode, scope: Scope) -> cst.Param | None:
+    """The parameter that a name stands for in `scope`, and nothing else."""
+    home = scope.home(node.value) if isinstance(node, cst.Name) else None
+    bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else ()
+    found = bindings[0].node if len(bindings) == 1 else None
+    return found if isinstance(found, cst.Param) else None
 
 
 def asks_for(module: Module, node: cst.CSTNode) -> bool:

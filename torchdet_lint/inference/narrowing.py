@@ -35,6 +35,20 @@ def tests_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseEx
             yield around.test, inner is around.body
 
 
+def settled_by(test: cst.BaseExpression, *, holds: bool) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """The parts of `test` that are settled where it holds, or does not, and whether each holds there: both sides of an
+    `and` that holds, and of an `or` that does not."""
+    stack = [(test, holds)]
+    while stack:
+        one, true = stack.pop()
+        if isinstance(one, cst.UnaryOperation) and isinstance(one.operator, cst.Not):
+            stack.append((one.expression, not true))
+        elif isinstance(one, cst.BooleanOperation) and isinstance(one.operator, cst.And if true else cst.Or):
+            stack += [(one.left, true), (one.right, true)]
+        else:
+            yield one, true
+
+
 class _Compared(NamedTuple):
     """The texts that a name is one of behind a test, or the types of one of which it is, and the place of the test."""
 
@@ -116,14 +130,8 @@ class Comparisons:
         return self._sure[id(block)]
 
     def _compared(self, test: cst.BaseExpression, *, holds: bool, order: int) -> Iterator[_Compared]:
-        stack = [(test, holds)]
-        while stack:
-            one, true = stack.pop()
-            if isinstance(one, cst.UnaryOperation) and isinstance(one.operator, cst.Not):
-                stack.append((one.expression, not true))
-            elif isinstance(one, cst.BooleanOperation) and isinstance(one.operator, cst.And if true else cst.Or):
-                stack += [(one.left, true), (one.right, true)]
-            elif isinstance(one, cst.Call) and true and names.dotted(one.func) == "isinstance" and len(one.args) == 2:
+        for one, true in settled_by(test, holds=holds):
+            if isinstance(one, cst.Call) and true and names.dotted(one.func) == "isinstance" and len(one.args) == 2:
                 yield _Compared(order, names.dotted(one.args[0].value), types=_types(one.args[1].value))
             elif isinstance(one, cst.Comparison) and len(one.comparisons) == 1:
                 asked = one.comparisons[0]

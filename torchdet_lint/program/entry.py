@@ -255,9 +255,8 @@ class Entry(NamedTuple):
             if step.kind == "call" and step.node is not None and step.node.name != MODULE:
                 main = step.node
         body = self.project.files.summary(main.file).body(main.name) if main is not None else None
-        for names in body.decorators if body is not None else ():
-            if any(name.removesuffix("()") in tensors.no_grad for name in names):
-                return True
+        if body is not None and body.is_decorated_with(tensors.no_grad):
+            return True
         calls = list(self._calls())
         told = [
             _may_switch_on(event) for event in calls if any(name in tensors.gradient_switches for name in event.names)
@@ -271,8 +270,7 @@ class Entry(NamedTuple):
     def _differentiates(self, tensors: Tensors) -> bool:
         """Whether the program works out a gradient where it has switched gradients on."""
         for body in self._bodies():
-            decorators = {name.removesuffix("()") for names in body.decorators for name in names}
-            switched_on = not tensors.enable_grad.isdisjoint(decorators)
+            switched_on = body.is_decorated_with(tensors.enable_grad)
             for event in body.events:
                 if (switched_on or event.regraded) and not tensors.differentiates.isdisjoint(event.names):
                     return True
@@ -384,8 +382,7 @@ class Entry(NamedTuple):
     def _is_switched_off(self, node: Node) -> bool:
         """Whether a function is decorated with what switches gradients off."""
         body = None if node.name in (MODULE, STARTED) else self.project.files.summary(node.file).body(node.name)
-        off = self.project.facts.library.facts.tensors.no_grad
-        return body is not None and any(one.removesuffix("()") in off for names in body.decorators for one in names)
+        return body is not None and body.is_decorated_with(self.project.facts.library.facts.tensors.no_grad)
 
     def _rows(self, node: Node) -> Iterator[int]:
         """Where the function of `node` stands, and with the constructor of a module all its methods; 0: the file."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 MODULE = ""
 # Arms are counted from 1; that of the main guard, and those of calls that may be of several functions.
@@ -208,6 +208,10 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     required: Names = ()
     stars: str = ""
     placed: int = 0
+
+    def is_decorated_with(self, names: Collection[str]) -> bool:
+        """Whether one of its decorators, called or not, is one of `names`."""
+        return any(name.removesuffix("()") in names for found in self.decorators for name in found)
 
 
 class ClassSummary(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.dataflow.syntax import bare, last_word, parameter_behind
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Module, Value
-    from torchdet_lint.module.names import Scope
 
 _INTEGRAL = (cst.Add, cst.Subtract, cst.Multiply, cst.FloorDivide)
 # The name that a tensor's class is given alone.
@@ -35,7 +34,8 @@ def is_count(module: Module, node: cst.BaseExpression) -> bool:
     seen: set[cst.CSTNode] = set()
     while stack:
         one, scope, order = stack.pop()
-        if isinstance(one, cst.Name) and _is_annotated(scope, one.value):
+        param = parameter_behind(one, scope)
+        if param is not None and param.annotation is not None and bare(param.annotation.annotation) == "int":
             continue
         made = module.followed(one, scope, order)
         parts = _parts(module, made) if made is not None else None
@@ -64,12 +64,3 @@ def _parts(module: Module, made: Value) -> list[cst.BaseExpression] | None:
     if len(node.args) > 1 and not memory.largest.isdisjoint(called):
         return [arg.value for arg in node.args]
     return None if memory.counting.isdisjoint(called) else []
-
-
-def _is_annotated(scope: Scope, name: str) -> bool:
-    """Whether `name` is a parameter, and nothing else, that is annotated as an integer."""
-    home = scope.home(name)
-    bindings = home.bindings[name] if home is not None else []
-    param = bindings[0].node if len(bindings) == 1 else None
-    annotation = param.annotation if isinstance(param, cst.Param) else None
-    return annotation is not None and bare(annotation.annotation) == "int"

@@ -9,7 +9,7 @@ import libcst as cst
 from torchdet_lint.checks.memory.domain import Part, Span
 from torchdet_lint.checks.memory.subscripts import extent
 from torchdet_lint.dataflow.syntax import bare
-from torchdet_lint.inference.narrowing import tests_around
+from torchdet_lint.inference.narrowing import settled_by, tests_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,14 +49,8 @@ def _adds(size: cst.BinaryOperation) -> bool:
 
 def _compared(test: cst.BaseExpression, *, holds: bool) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """What is smaller than something else where `test` holds, or does not, and that."""
-    stack = [(test, holds)]
-    while stack:
-        one, true = stack.pop()
-        if isinstance(one, cst.UnaryOperation) and isinstance(one.operator, cst.Not):
-            stack.append((one.expression, not true))
-        elif isinstance(one, cst.BooleanOperation) and isinstance(one.operator, cst.And if true else cst.Or):
-            stack += [(one.left, true), (one.right, true)]
-        elif isinstance(one, cst.Comparison) and len(one.comparisons) == 1:
+    for one, true in settled_by(test, holds=holds):
+        if isinstance(one, cst.Comparison) and len(one.comparisons) == 1:
             other, operator = one.comparisons[0].comparator, one.comparisons[0].operator
             if isinstance(operator, _SMALLER if true else _LARGER):
                 yield one.left, other

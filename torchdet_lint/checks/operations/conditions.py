@@ -13,6 +13,7 @@ from torchdet_lint.checks.operations.never_given import is_never_given
 from torchdet_lint.checks.operations.unpacked import unpacked
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
+from torchdet_lint.dataflow.syntax import parameter_behind
 from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, AbstractValue
 from torchdet_lint.inference.narrowing import Comparisons, tests_around
 from torchdet_lint.module.names import dotted
@@ -181,12 +182,9 @@ class Conditions:
         if isinstance(followed.node, cst.Attribute):
             assigned = self.module.self_attribute(followed.node, followed.scope)
             followed = assigned[0] if len(assigned) == 1 else followed
-        home = followed.scope.home(followed.node.value) if isinstance(followed.node, cst.Name) else None
-        if home is None or not isinstance(followed.node, cst.Name):
-            return None
-        bindings = home.bindings[followed.node.value]
-        node = bindings[0].node
-        return (home, node) if len(bindings) == 1 and isinstance(node, cst.Param) else None
+        found = parameter_behind(followed.node, followed.scope)
+        home = followed.scope.home(found.name.value) if found is not None else None
+        return (home, found) if home is not None and found is not None else None
 
     def _is_never_given(self, value: Value) -> bool:
         """Whether `value` stands for a parameter that every call in sight leaves at None."""

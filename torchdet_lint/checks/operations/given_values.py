@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges
-from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
+from torchdet_lint.dataflow.syntax import last_word, parameter_behind
 from torchdet_lint.inference.infer import Inference
-from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,23 +46,15 @@ def _given(module: Module, node: cst.Param, hops: int) -> Iterator[AbstractValue
         found = _calls_of_objects(module, class_)
     else:
         found = CallEdges(module).callers_with_files(function)
-    names = positional(function)[class_ is not None :]
+    names = passed_by_place(module, function)
     for there, call in itertools.islice(found, _CALLS):
         given = call.argument(node.name.value, names)
         if given is None or call.opaque:
             continue
         yield there.shared(Inference).infer(given.node)
-        handed_on = _parameter(there, given.node) if hops else None
+        handed_on = parameter_behind(given.node, there.scope_of(given.node)) if hops else None
         if handed_on is not None:
             yield from _given(there, handed_on, hops - 1)
-
-
-def _parameter(module: Module, node: cst.BaseExpression) -> cst.Param | None:
-    """The parameter that a name stands for, and nothing else."""
-    home = module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
-    bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else ()
-    found = bindings[0].node if len(bindings) == 1 else None
-    return found if isinstance(found, cst.Param) else None
 
 
 def _calls_of_objects(module: Module, class_: Class) -> Iterator[tuple[Module, Call]]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges, is_public, is_static
-from torchdet_lint.module.tree import positional
+from torchdet_lint.dataflow.call_edges import CallEdges, is_public, passed_by_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,8 +108,7 @@ def _given(module: Module, parameter: cst.Param) -> Iterator[tuple[Module, cst.B
     function = module.enclosing_function(parameter)
     if function is None:
         return
-    bound = module.enclosing_class(function) is not None and not is_static(function)
-    names = positional(function)[bound:]
+    names = passed_by_place(module, function)
     calls = list(itertools.islice(CallEdges(module).callers_with_files(function), _CALLS))
     given = [(there, call.argument(parameter.name.value, names)) for there, call in calls]
     yield from ((there, value.node) for there, value in given if value is not None)

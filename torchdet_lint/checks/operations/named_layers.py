@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges, is_static
+from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.narrowing import Comparisons
 from torchdet_lint.module import names
-from torchdet_lint.module.tree import positional
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -97,8 +96,7 @@ class NamedLayers:
         function = self.module.enclosing_function(parameter)
         if function is None or isinstance(self.module.parent(self.module.parent(parameter) or parameter), cst.Lambda):
             return []
-        of_object = self.module.enclosing_class(function) is not None and not is_static(function)
-        parameters = positional(function)[of_object:]
+        parameters = passed_by_place(self.module, function)
         found: list[str] = []
         for there, call in CallEdges(self.module).callers_with_files(function):
             value = call.argument(parameter.name.value, parameters)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges, is_public, is_static
+from torchdet_lint.dataflow.call_edges import CallEdges, is_public, passed_by_place
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.module.tree import positional
+from torchdet_lint.dataflow.syntax import parameter_behind
 
 if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
@@ -30,8 +30,7 @@ def is_never_given(module: Module, node: cst.Param, hops: int = _HOPS) -> bool:
     class_ = module.enclosing_class(function)
     if _may_be_called_elsewhere(module, function, class_):
         return False
-    bound = class_ is not None and not is_static(function)
-    names = positional(function)[bound:]
+    names = passed_by_place(module, function)
     calls = list(itertools.islice(CallEdges(module).callers_with_files(function), _CALLS + 1))
     if not 0 < len(calls) <= _CALLS or _is_handed_on(module, function, class_, calls):
         return False
@@ -73,10 +72,8 @@ def _leaves(module: Module, call: Call, name: str, names: tuple[str, ...], hops:
         return not call.opaque
     if _is_none(given.node):
         return True
-    home = module.scope_of(given.node).home(given.node.value) if isinstance(given.node, cst.Name) else None
-    bindings = home.bindings[given.node.value] if home is not None and isinstance(given.node, cst.Name) else ()
-    passed = bindings[0].node if len(bindings) == 1 else None
-    return hops > 0 and isinstance(passed, cst.Param) and is_never_given(module, passed, hops - 1)
+    passed = parameter_behind(given.node, module.scope_of(given.node))
+    return hops > 0 and passed is not None and is_never_given(module, passed, hops - 1)
 
 
 def _is_none(node: cst.BaseExpression | None) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.syntax import parameter_behind
 from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import positional
 
@@ -48,11 +49,10 @@ def _given(module: Module, value: Value) -> Iterator[tuple[Module, Value]]:
         if class_ is not None:
             yield from CallEdges(module).kept(module, class_, node.attr.value)
         return
-    home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
-    bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
-    parameter = bindings[0].node if len(bindings) == 1 else None
+    parameter = parameter_behind(node, value.scope)
+    home = value.scope.home(parameter.name.value) if parameter is not None else None
     function = home.node if home is not None else None
-    if not isinstance(parameter, cst.Param) or not isinstance(function, cst.FunctionDef):
+    if parameter is None or not isinstance(function, cst.FunctionDef):
         return
     if parameter.default is not None:
         yield module, module.value(parameter.default)

@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.checks.order.elements import collection_kind, scalar_kind
 from torchdet_lint.checks.order.objects import parameter_annotation
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.dataflow.syntax import bare, last_word, parameter_behind
 from torchdet_lint.finding import Violation
 from torchdet_lint.regex import lazy
 
@@ -106,16 +106,10 @@ def _number(module: Module, node: cst.BaseExpression, depth: int) -> int | None:
             return None
         return reckon(left, right)
     value = module.followed(node, module.scope_of(node), module.order_of(node))
-    default = value.node if value is not None and value.node is not node else _default(module, node)
+    default = value.node if value is not None and value.node is not node else None
+    if default is None and (parameter := parameter_behind(node, module.scope_of(node))) is not None:
+        default = parameter.default
     return _number(module, default, depth - 1) if default is not None else None
-
-
-def _default(module: Module, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What the parameter that `node` is has where a call does not give it."""
-    home = module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
-    bindings = home.bindings[bare(node)] if home is not None else []
-    parameter = bindings[0].node if len(bindings) == 1 else None
-    return parameter.default if isinstance(parameter, cst.Param) else None
 
 
 def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:

@@ -185,7 +185,9 @@ class GradedRuns:
         """Whether a row of a file stands in a function that is decorated with what switches gradients off, or in a
         `with` that does."""
         body = naming.function(row)
-        return body is not None and (_is_among(body, self._no_grad) or naming.is_call_without_gradients(body, row))
+        return body is not None and (
+            body.is_decorated_with(self._no_grad) or naming.is_call_without_gradients(body, row)
+        )
 
     def _follow(self, entry: Entry, *, graded: bool) -> None:
         """Follow the calls of one program, which runs with gradients if it is `graded`."""
@@ -231,14 +233,10 @@ class GradedRuns:
         """Whether a function is decorated with what switches gradients on, or off; None where it is with neither."""
         if node not in self._switched:
             body = entry.project.files.summary(node.file).body(node.name) if node.owner[1] or node.name else None
-            off, on = (body is not None and _is_among(body, names) for names in (self._no_grad, self._enable_grad))
+            on = body is not None and body.is_decorated_with(self._enable_grad)
+            off = body is not None and body.is_decorated_with(self._no_grad)
             self._switched[node] = on if on or off else None
         return self._switched[node]
-
-
-def _is_among(body: Body, names: Collection[str]) -> bool:
-    """Whether one of the decorators of a function is one of `names`."""
-    return any(name.removesuffix("()") in names for found in body.decorators for name in found)
 
 
 class Naming:

@@ -674,12 +674,7 @@ class Resolver(Registries):
         targets, made = given
         if made is None:
             return
-        known = [target for target in targets if target is not None]
-        unpacked = [part for target in known if isinstance(target, (ast.Tuple, ast.List)) for part in target.elts]
-        pairs = [*paired(known, made)]
-        # What is unpacked out of sight gives each its part.
-        pairs += [(part, ast.Starred(made)) for part in unpacked if not any(part is target for target, _ in pairs)]
-        for target, one in pairs:
+        for target, one in paired([target for target in targets if target is not None], made):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == me:
                 yield target.attr, as_table(one)
 

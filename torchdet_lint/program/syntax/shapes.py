@@ -517,15 +517,17 @@ def factories(node: ast.ClassDef) -> ast.FunctionDef | None:
 
 
 def paired(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What an assignment assigns, each with what it gets: of a tuple its parts, each with all of a call."""
+    """What an assignment assigns, each with what it gets: of a tuple its parts, each with all of a call, or with one of
+    what else is unpacked."""
     for target in targets:
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         if not parts:
             yield target, value
         elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(parts):
             yield from zip(parts, value.elts, strict=True)
-        elif isinstance(value, ast.Call):
-            yield from ((part, value) for part in parts)
+        else:
+            one = value if isinstance(value, ast.Call) else ast.Starred(value)
+            yield from ((part, one) for part in parts)
 
 
 def looped_over(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
