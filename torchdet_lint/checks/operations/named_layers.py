@@ -79,7 +79,7 @@ class NamedLayers:
     def _texts(self, kind: cst.BaseExpression, scope: Scope, order: int | None) -> list[str]:
         """The texts that `kind` may be: a constant, one of another file, the default of a parameter or what a caller
         gives it, what a test on the way compares it with, and what an option of the command line offers."""
-        known = _constant(self.module, kind, scope, order)
+        known = self.module.constant(kind, scope, order)
         if known is not None:
             return [known[0]] if isinstance(known[0], str) else []
         home = scope.home(kind.value) if isinstance(kind, cst.Name) else None
@@ -100,7 +100,7 @@ class NamedLayers:
         found: list[str] = []
         for there, call in CallEdges(self.module).callers_with_files(function):
             value = call.argument(parameter.name.value, parameters)
-            known = _constant(there, value.node, value.scope, value.order) if value is not None else None
+            known = there.constant(value.node, value.scope, value.order) if value is not None else None
             found += [known[0]] if known is not None and isinstance(known[0], str) else []
         return found
 
@@ -121,39 +121,6 @@ class NamedLayers:
         name = kind.attr.value.replace("_", "[-_]")
         option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", self.module.text)
         return [text for told in _OFFERS.findall(option[1]) for text in _TEXTS.findall(told)] if option else []
-
-
-def _constant(module: Module, node: cst.BaseExpression, scope: Scope, order: int | None) -> tuple[object] | None:
-    """The constant that `node` may be: one in sight, or what a dictionary of another file has under a literal key,
-    `MODEL["cell"]`, `config.MODEL["cell"]`. Whoever changes the dictionary leaves one that may be meant."""
-    known = module.constant(node, scope, order)
-    value = module.followed(node, scope, order) if known is None else None
-    if value is None:
-        return known
-    node, scope, order = value.node, value.scope, value.order
-    parts: list[cst.BaseExpression] = []
-    while (inner := _looked_up_in(node)) is not None:
-        parts.append(node)
-        node = inner
-    found = [module.neighbour(name) for name in module.resolve(node, scope, order)] if module.neighbour else []
-    if not parts or len(found) != 1 or found[0] is None or "(" in found[0][1]:
-        return None
-    there, name = found[0]
-    there.load_where(None, name.partition(".")[0])
-    table = names.made(name)
-    for part in reversed(parts):
-        if isinstance(part, cst.Call):
-            table = part.with_changes(func=part.func.with_changes(value=table))
-        else:
-            table = part.with_changes(value=table)
-    return there.constant(table, there.scope, None)
-
-
-def _looked_up_in(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What the look-up `node` looks into: `MODEL` of `MODEL["cell"]`, `MODEL.get("cell")`."""
-    if isinstance(node, cst.Subscript):
-        return node.value
-    return node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
 
 
 def _gives_back(call: cst.Call, statement: cst.CSTNode | None) -> bool:
