@@ -97,3 +97,19 @@ def combined(test: ast.expr, tells: Callable[[ast.expr], bool | None]) -> bool |
         answers = [combined(value, tells) for value in test.values]
         return ends if ends in answers else None if None in answers else not ends
     return tells(test)
+
+
+def beginning(text: ast.expr) -> str:
+    """What `text` begins with: `run_` of `f"run_{name}"`, of `"run_" + name`, of `"run_%s" % name`, and of `format`."""
+    match text:
+        case ast.Constant(value=str() as told):
+            return told
+        case ast.BinOp(left=left, op=ast.Add()):
+            return beginning(left)
+        case ast.BinOp(left=left, op=ast.Mod()):
+            return beginning(left).partition("%")[0]
+        case ast.JoinedStr(values=[first, *_]):
+            return beginning(first)
+        case ast.Call(func=ast.Attribute(value=template, attr="format")):
+            return beginning(template).partition("{")[0]
+    return ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _OFFERS = lazy(r"\bchoices\s*=\s*\[[^\]]*|\bdefault\s*=\s*[\"']\w+[\"']")
 _TEXTS = lazy(r"[\"'](\w+)[\"']")
 _NN = r"(?:torch\.)?nn\b"
+_WAYS = ("getattr", "__dict__", "vars")
 _PICKS = lazy(rf"getattr[ \t]*\(\s*{_NN}\s*,|(?<![\w.]){_NN}\.__dict__\s*\[|\bvars[ \t]*\(\s*{_NN}\s*\)\s*\[")
 # Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
@@ -35,7 +36,7 @@ class NamedLayers:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.comparisons = module.shared(Comparisons)
-        if _PICKS.search(module.text):
+        if any(word in module.text for word in _WAYS) and _PICKS.search(module.text):
             module.load_where(lambda text: _PICKS.search(text) is not None)
 
     def picked(

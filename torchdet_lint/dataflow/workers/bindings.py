@@ -14,7 +14,6 @@ from torchdet_lint.dataflow.workers.project_file import (
     File,
     Part,
     added,
-    beginning,
     bindings,
     bound_elements,
     branches,
@@ -29,7 +28,7 @@ from torchdet_lint.dataflow.workers.project_file import (
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.prefilter.syntax import defaults_of, statements, tells_all, walk
+from torchdet_lint.prefilter.syntax import beginning, defaults_of, statements, tells_all, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

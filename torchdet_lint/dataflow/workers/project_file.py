@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import dotted_name, imported
-from torchdet_lint.prefilter.syntax import statements, walk
+from torchdet_lint.prefilter.syntax import beginning, statements, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -284,22 +284,6 @@ def text_imported(node: ast.expr, place: int = 0) -> ast.expr | None:
     if isinstance(node, ast.Call) and dotted_name(node.func).rpartition(".")[2] in ("import_module", "__import__"):
         return node.args[place] if place < len(node.args) else None
     return None
-
-
-def beginning(text: ast.expr) -> str:
-    """The text with which what `text` makes begins."""
-    match text:
-        case ast.Constant(value=str() as told):
-            return told
-        case ast.BinOp(left=left, op=ast.Add()):
-            return beginning(left)
-        case ast.BinOp(left=left, op=ast.Mod()):
-            return beginning(left).partition("%")[0]
-        case ast.JoinedStr(values=[first, *_]):
-            return beginning(first)
-        case ast.Call(func=ast.Attribute(value=template, attr="format")):
-            return beginning(template).partition("{")[0]
-    return ""
 
 
 def own_attributes(function: ast.FunctionDef, dead: tuple[ast.AST, ...] = ()) -> list[str]:

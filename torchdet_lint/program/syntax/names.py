@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.prefilter.syntax import beginning, walk
 from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, LOCATE, MODULES, NAMED, TOLD, WRITTEN
 from torchdet_lint.program.syntax.named_texts import Named, sources
 from torchdet_lint.program.syntax.registries import Registries
@@ -18,7 +18,6 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     added_to,
     as_table,
-    beginning,
     class_named,
     configuration_of,
     device_in,
@@ -682,7 +681,8 @@ class Resolver(Registries):
     def _spells(text: ast.expr, scope: Scope) -> str:
         """The attribute that a text names, `run_*` where it only begins so."""
         known = constant(text, scope)
-        return str(known[0]) if known is not None else f"{beginning(text)}*"
+        begins = beginning(text)
+        return str(known[0]) if known is not None else f"{begins if begins.isidentifier() else ''}*"
 
 
 def _class_of(names: Names) -> list[str]:

@@ -258,23 +258,6 @@ def accessor(node: ast.FunctionDef) -> str:
     return ""
 
 
-def beginning(node: ast.expr) -> str:
-    """What the text `node` begins with, as far as it is a word: `run_` of `f"run_{name}"`, `"run_" + name`, `"run_%s" %
-    name` and `"run_{}".format(name)`."""
-    match node:
-        case ast.BinOp(op=ast.Add(), left=left):
-            return beginning(left)
-        case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str() as text)):
-            text = text.partition("%")[0]
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")):
-            text = text.partition("{")[0]
-        case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]) | ast.Constant(value=str() as text):
-            pass
-        case _:
-            return ""
-    return text if text.isidentifier() else ""
-
-
 def modules_of(text: ast.expr) -> str:
     """The modules of which a text picks one at run time: `models.[*]` of `"models." + name`, `f"models.{name}"` and
     `"models.{}".format(name)`, `models.[*_net]` of `f"models.{name}_net"`, `.[*]` of `"." + name`, `models.[*].[*]` of
