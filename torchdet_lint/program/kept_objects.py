@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.lookup import Lookup
     from torchdet_lint.program.transfer.narrowing import Narrowing
 
-Given = dict[tuple[tuple[str, str], tuple[str, str]], dict[str, set["Referent"]]]
+_Constructor = tuple[tuple[str, str], tuple[str, str]]
+Given = dict[_Constructor, dict[str, set["Referent"]]]
 """What a constructor is given, by the class of the object and the constructor; in this by the parameter, or by the
 place in `*args`: `*0`."""
 _ROUNDS = 3
@@ -37,6 +38,26 @@ class Notes(NamedTuple):
     factories: tuple[tuple[Referent, Event], ...]
     asks: tuple[str, ...]
     decides: tuple[str, ...]
+
+
+class _Argument(NamedTuple):
+    """What a call passes for a `parameter`: what is `known`, what the caller was given for its parameters `own`, and
+    what its object `kept`, by constructor and path."""
+
+    parameter: str
+    known: set[Referent]
+    own: list[str]
+    kept: list[tuple[tuple[str, str], str]]
+
+
+class _Call(NamedTuple):
+    """The call `event` of the constructor `called`, which has this `body`, in `node`."""
+
+    node: Node
+    body: Body
+    called: Referent
+    event: Event
+    arguments: list[_Argument]
 
 
 class KeptObjects:
@@ -59,20 +80,24 @@ class KeptObjects:
 
     def of(self, asking: dict[Node, set[str]]) -> Kept:
         """What the attributes stand for that `asking` asks for, as far as the program shows."""
-        given = self._given()
+        asked = [
+            (node.owner, attribute, self._parameters(node.owner, attribute))
+            for node, attributes in asking.items()
+            for attribute in sorted(attributes)
+        ]
+        given = self._given((owner, constructor) for owner, _, told in asked for constructor, _ in told)
         kept: Kept = {}
-        for node, attributes in asking.items():
-            for attribute in sorted(attributes):
-                referents: dict[Referent, None] = {}
-                for constructor, parameter in self._parameters(node.owner, attribute):
-                    referents |= dict.fromkeys(
-                        one
-                        for one in self._kept(given.get((node.owner, constructor), {}), constructor, parameter)
-                        # `optimizer = Wrapper(optimizer)`: what it keeps is what the name meant before.
-                        if one.kind != "instance" or (one.file, one.name) != node.owner
-                    )
-                if referents:
-                    kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
+        for owner, attribute, told in asked:
+            referents: dict[Referent, None] = {}
+            for constructor, parameter in told:
+                referents |= dict.fromkeys(
+                    one
+                    for one in self._kept(given.get((owner, constructor), {}), constructor, parameter)
+                    # `optimizer = Wrapper(optimizer)`: what it keeps is what the name meant before.
+                    if one.kind != "instance" or (one.file, one.name) != owner
+                )
+            if referents:
+                kept[owner[0], owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
         return kept
 
     def _kept(self, given: Mapping[str, set[Referent]], constructor: tuple[str, str], path: str) -> set[Referent]:
@@ -104,44 +129,70 @@ class KeptObjects:
                     return [(place, name[1:]) for name in names if name[0] == "$" and _is_dotted(name[1:])]
         return []
 
-    def _given(self) -> Given:
-        """What each constructor is given, by the class of the object, the constructor, and the parameter."""
+    def _given(self, wanted: Iterable[_Constructor]) -> Given:
+        """What the `wanted` constructors are given, and those from which these are given something."""
         found: Given = {}
+        calls = self._calls(wanted)
         for _ in range(_ROUNDS):
             before = _size(found)
-            for node, notes in self.notes.items():
-                for referent, event in (*notes.constructors, *notes.factories):
-                    given = found.setdefault((referent.owner, (referent.file, referent.name)), {})
-                    for parameter, referents in self._arguments(node, referent, event, found):
-                        given.setdefault(parameter, set()).update(referents)
+            for call in calls:
+                given = found.setdefault((call.called.owner, (call.called.file, call.called.name)), {})
+                for parameter, referents in self._passed_by(call, found):
+                    given.setdefault(parameter, set()).update(referents)
             if _size(found) == before:
                 break
         return found
 
-    def _arguments(
-        self,
-        node: Node,
-        referent: Referent,
-        event: Event,
-        found: Given,
-    ) -> Iterator[tuple[str, set[Referent]]]:
-        """What the call `event`, which `node` makes of the constructor `referent`, passes for its parameters."""
-        body = self.lookup.files.summary(referent.file).body(referent.name)
-        if body is None:
-            return
-        own = found.get((node.owner, (node.file, node.name)), {})
-        yield from [(name, set(referents)) for name, referents in self._handed_on(node, body, referent, event, own)]
-        for parameter, argument in _bound(referent, body, event).items():
-            referents: set[Referent] = set()
+    def _calls(self, wanted: Iterable[_Constructor]) -> list[_Call]:
+        """The calls of the `wanted` constructors, and of those of which the callers are given what they pass on."""
+        made: dict[_Constructor, list[tuple[int, Node, Referent, Event]]] = {}
+        place = 0
+        for node, notes in self.notes.items():
+            for called, event in (*notes.constructors, *notes.factories):
+                place += 1
+                made.setdefault((called.owner, (called.file, called.name)), []).append((place, node, called, event))
+        calls: dict[int, _Call] = {}
+        queue = list(dict.fromkeys(wanted))
+        known = set(queue)
+        while queue:
+            for place, node, called, event in made.get(queue.pop(), ()):
+                body = self.lookup.files.summary(called.file).body(called.name)
+                if body is None:
+                    continue
+                calls[place] = call = _Call(node, body, called, event, [*self._arguments(node, called, event, body)])
+                asked = [(node.owner, constructor) for one in call.arguments for constructor, _ in one.kept]
+                if event.opaque or any(one.own for one in call.arguments):
+                    asked.append((node.owner, (node.file, node.name)))
+                queue += [one for one in asked if one not in known]
+                known.update(asked)
+        return [calls[place] for place in sorted(calls)]
+
+    def _arguments(self, node: Node, called: Referent, event: Event, body: Body) -> Iterator[_Argument]:
+        """What the call `event`, which `node` makes of the constructor `called`, passes for its parameters."""
+        for parameter, argument in _bound(called, body, event).items():
+            known = set[Referent]()
+            own: list[str] = []
+            kept: list[tuple[tuple[str, str], str]] = []
             for name in argument.names:
                 for one in self.narrowing.narrowed(name, node):
                     if one.kind in _GIVEN and one.file:
-                        referents.add(one)
+                        known.add(one)
                     elif one.kind == "parameter":
-                        referents |= own.get(one.name, set())
+                        own.append(one.name)
                     elif one.kind == "unknown" and name.startswith("$self."):
-                        for constructor, kept in self._parameters(node.owner, name[len("$self.") :]):
-                            referents |= self._kept(found.get((node.owner, constructor), {}), constructor, kept)
+                        kept += self._parameters(node.owner, name[len("$self.") :])
+            if known or own or kept:
+                yield _Argument(parameter, known, own, kept)
+
+    def _passed_by(self, call: _Call, found: Given) -> Iterator[tuple[str, set[Referent]]]:
+        """What a call passes for the parameters, by what is `found` so far."""
+        node = call.node
+        own = found.get((node.owner, (node.file, node.name)), {})
+        yield from [(name, set(one)) for name, one in self._handed_on(node, call.body, call.called, call.event, own)]
+        for parameter, known, names, kept in call.arguments:
+            referents = known.union(*(own.get(name, ()) for name in names))
+            for constructor, path in kept:
+                referents |= self._kept(found.get((node.owner, constructor), {}), constructor, path)
             if referents:
                 yield parameter, referents
 

@@ -14,7 +14,7 @@ from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torchdet_lint.program.events import Argument, Event
+    from torchdet_lint.program.events import Argument, Body, Event
     from torchdet_lint.program.lookup import Lookup
     from torchdet_lint.program.transfer.wanted import Wanted
 
@@ -30,13 +30,14 @@ class Narrowing:
         self.wanted = wanted
         self.options = Options(lookup, wanted)
         self._calls: dict[tuple[str, str], dict[str, list[Event]]] = {}
+        self._methods: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._known: dict[tuple[str, Node, int], tuple[Referent, ...]] = {}
 
     def by(self, lookup: Lookup) -> Narrowing:
         """The same of the same files, with what one program's objects keep."""
         other = Narrowing(lookup, self.wanted)
         other.options = self.options
-        other._calls = self._calls
+        other._calls, other._methods = self._calls, self._methods
         return other
 
     def narrowed(
@@ -80,6 +81,8 @@ class Narrowing:
         left_out: set[Referent] = set()
         callees = dict.fromkeys(self.lookup.evaluate(function, node.file, node.owner, node.name), function)
         fit = fitting(self.lookup, callees, events)
+        if len(fit) == len(callees) and not any(self._choosing(callee) for callee in callees):
+            return set()
         for callee in callees:
             every = set(self.lookup.follow([callee], ["()"]))
             some: set[Referent] = set()
@@ -104,8 +107,8 @@ class Narrowing:
         every: set[Referent],
     ) -> set[Referent]:
         """What of all that `callee` gives, `every`, it gives to one of the calls `events` in `caller`."""
-        body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
-        if body is None or not (body.tests or any("()" in name for name in body.returns)):
+        body = self._choosing(callee)
+        if body is None:
             return every
         known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in body.returns)
         if all(every.isdisjoint(referents) for referents in known):
@@ -124,6 +127,11 @@ class Narrowing:
             for name in body.returns:
                 found.update(self.narrowed(name, node, hops=hops))
         return found
+
+    def _choosing(self, callee: Referent) -> Body | None:
+        """The body of a function that gives one thing or another, by what it is given; None for anything else."""
+        body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
+        return body if body is not None and (body.tests or any("()" in name for name in body.returns)) else None
 
     def _dead(self, events: list[Event], node: Node) -> bool:
         """Whether none of `events` happens in `node`, for what it is given."""
@@ -150,26 +158,27 @@ class Narrowing:
         if (found := calls.get(function)) is not None:
             return found
         owner, _, method = function.rpartition(".")
-        alike = calls.get(f".{method}") if owner not in ("", "@") else None
+        alike = self._methods[node.file, name].get(method) if owner not in ("", "@") else None
         if alike is None:
             return []
         meant = self.lookup.evaluate(function, node.file, node.owner, node.name)
-        names = dict.fromkeys(name for event in alike for name in event.names if name.endswith(f".{method}"))
-        same = [one for one in names if self.lookup.evaluate(one, node.file, node.owner, node.name) == meant]
+        same = [one for one in alike if self.lookup.evaluate(one, node.file, node.owner, node.name) == meant]
         return [event for one in same for event in calls[one]]
 
     def _calls_of(self, file: str, name: str) -> dict[str, list[Event]]:
-        """The calls in a function, by the names of what is called, and those of methods by `.name` too."""
+        """The calls in a function, by the names of what is called; those of methods are noted by their own names."""
         known = self._calls.get((file, name))
         if known is None:
             known = self._calls[file, name] = {}
+            methods = self._methods[file, name] = {}
             body = self.lookup.files.summary(file).body(name)
             for event in body.events if body is not None else ():
                 for called in event.names if event.kind == "call" else ():
                     known.setdefault(called, []).append(event)
-                    owner, _, method = called.rpartition(".")
-                    if owner:
-                        known.setdefault(f".{method}", []).append(event)
+            for called in known:
+                owner, _, method = called.rpartition(".")
+                if owner:
+                    methods.setdefault(method, []).append(called)
         return known
 
 

@@ -82,6 +82,7 @@ class Transfer(Recorder):
         self.asks: list[str] = []
         # The functions that are defined in arms that do not run.
         self._undefined: frozenset[str] = frozenset()
+        self._narrowed: dict[str, tuple[Referent, ...]] = {}
         # How what is called here runs, if in a process of its own.
         self._process: str = ""
         # What functions were handed at the event at hand: a class may be handed to itself.
@@ -114,7 +115,9 @@ class Transfer(Recorder):
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
         if "()" in name:
-            found = self.narrowing.narrowed(name, self.node, self.constant_here)
+            known = self._narrowed.get(name)
+            found = self.narrowing.narrowed(name, self.node, self.constant_here) if known is None else known
+            self._narrowed[name] = found
         else:
             found = super().stands_for(with_texts(name, self.given))
         if self._undefined:
