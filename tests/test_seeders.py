@@ -74,6 +74,28 @@ def test_name_under_which_a_package_has_it_is_kept(tmp_path):
     assert fixed(tmp_path, files) == files["main.py"].replace("    main()\n", "    set_seed(0)\n    main()\n")
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "module"),
+    [
+        ("", "from .seeding import set_seed\n", "lab.tools"),
+        ("from lab.tools import *\n", "from .seeding import *\n", "lab"),
+        ("from .tools.seeding import set_seed\n", "", "lab"),
+        ("def set_seed(seed):\n    pass\n", "", "lab.tools.seeding"),
+        ("", "from . import seeding\n", "lab.tools.seeding"),
+    ],
+    ids=["package", "stars", "outermost", "another", "module"],
+)
+def test_function_is_imported_from_the_package_that_publishes_it(outer, inner, module, tmp_path):
+    files = {
+        "main.py": "from lab.tools.net import WIDTH\n" + MAIN,
+        "lab/__init__.py": outer,
+        "lab/tools/net.py": "WIDTH = 3\n",
+        "lab/tools/__init__.py": inner,
+        "lab/tools/seeding.py": SEEDER,
+    }
+    assert f"from {module} import set_seed\n" in fixed(tmp_path, files)
+
+
 @pytest.mark.parametrize("package", [".", "lab."], ids=["relative", "absolute"])
 def test_module_beside_a_script_in_a_package_is_named_as_its_imports_name_others(tmp_path, package):
     files = {

@@ -25,8 +25,8 @@ _CONVOLUTIONS = "torch.nn.Conv"
 _WORKSPACE_UNTIL = (2, 10)
 # A class method that makes an object of the class.
 _MAKES = ".from_pretrained"
-# The last part of these names says nothing by itself.
-_SHOWN_WHOLE = ("timm.create_model", "torchvision.models")
+# What these make, by the last part of their names or in full.
+_NETWORKS = {"create_model": "what timm.create_model makes", "torchvision.models": "a model of torchvision.models"}
 
 
 def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
@@ -39,13 +39,17 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     places, failing = _everywhere(entry)
     reported = entry.reached_ops()
     raising = sorted({ref for ops in reported for ref in ops.raising} | set(failing))
-    details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
+    details = {
+        "place": entry.place(training, here),
+        "ops": _counted(entry, places),
+        "raises": _raising(entry, raising, here),
+    }
     details["trains"] = "trains" if entry.has("on_cuda") else "may train"
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
     if not _has_mode(entry):
         details["help"] = "older"
     stories = [Story(ref, f"`{ref.shown}` may raise in that mode") for ref in raising]
-    stories += [Story(ref, f"`{ref.shown}` is nondeterministic without that mode") for ref in places]
+    stories += [Story(ref, f"{_subject(entry, ref)} nondeterministic without that mode") for ref in places]
     varies = bool(places or failing) or any(ops.varies for ops in reported)
     elsewhere = any(ops.told and not ops.raising for ops in reported)
     yield Fault(
@@ -106,11 +110,33 @@ def _varies(entry: Entry, name: str, status: str) -> bool:
     )
 
 
-def _counted(places: list[Ref]) -> str:
-    """`3 × Conv2d, 1 × Embedding, 1 × torchvision.models, 1 × timm.create_model`."""
-    names = (ref.shown.removesuffix(_MAKES) for ref in places)
-    counts = Counter(name if name in _SHOWN_WHOLE else name.rpartition(".")[2] for name in names)
-    return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+def _counted(entry: Entry, places: list[Ref]) -> str:
+    """`3 × Conv2d, 1 × Embedding, the convolutions of resnet18`."""
+    ops, networks = Counter[str](), Counter[str]()
+    for ref in places:
+        name = ref.shown.removesuffix(_MAKES)
+        counts = networks if _is_network(entry, ref) else ops
+        counts[name if name in _NETWORKS else name.rpartition(".")[2]] += 1
+    told = [f"{count} × {name}" for name, count in _by_number(ops)]
+    told += [
+        f"the convolutions of {f'{count} × ' if count > 1 else ''}{_NETWORKS.get(name, name)}"
+        for name, count in _by_number(networks)
+    ]
+    return ", ".join(told)
+
+
+def _by_number(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+
+
+def _is_network(entry: Entry, ref: Ref) -> bool:
+    """Whether what is called is no op itself, but makes a network that has convolutions."""
+    return ref.what not in entry.project.facts.everywhere
+
+
+def _subject(entry: Entry, ref: Ref) -> str:
+    """The op, or the convolutions of the network, that a message speaks of, with the verb."""
+    return f"the convolutions of `{ref.shown}` are" if _is_network(entry, ref) else f"`{ref.shown}` is"
 
 
 def _switched(entry: Entry) -> tuple[Change, ...]:
