@@ -88,14 +88,14 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
     for _, new, _, module, file, name in sorted(found):
         works = new and (project.files.outline(file).guard or _works(project, file, packages))
         if not (works or (new and not _imports_work(project, entry, file))):
-            yield _public(project, module, entry, file, name), file, name
+            yield _public(project, module, entry, name), file, name
 
 
-def _public(project: Project, module: str, entry: str, file: str, name: str) -> str:
+def _public(project: Project, module: str, entry: str, name: str) -> str:
     """The package that publishes a function of `module` by its name, the outermost there is; else `module`."""
     packages = itertools.accumulate(module.split("."), "{}.{}".format) if module[0] != "." else ()
-    told = (Referent("function", file, name),)
-    return next((one for one in packages if project.lookup.evaluate(f"{one}.{name}", entry) == told), module)
+    meant = project.lookup.evaluate(f"{module}.{name}", entry)
+    return next((one for one in packages if project.lookup.evaluate(f"{one}.{name}", entry) == meant), module)
 
 
 def _imports_work(project: Project, entry: str, file: str) -> bool:
