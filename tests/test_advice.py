@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from torchdet_lint.api import lint_source
 from torchdet_lint.catalogue.loading import load
 from torchdet_lint.catalogue.ops import status_at
 from torchdet_lint.config import NEWEST_TORCH
@@ -251,3 +252,20 @@ def test_the_switches_exist() -> None:
 def test_what_no_switch_cures_has_an_advice(op: Any) -> None:
     if status_at(op, NEWEST_TORCH) in ("errors", "silent"):
         assert op.instead, f"{op.op}: say what to do instead"
+
+
+@pytest.mark.parametrize(
+    ("release", "told"),
+    [
+        ("1.8", "Require torch 2.1 or later, where it is deterministic in deterministic mode."),
+        ("2.0", "Require torch 2.1 or later, where it is deterministic in deterministic mode."),
+        ("2.1", "Call `torch.use_deterministic_algorithms(True)`, which switches it to a deterministic kernel."),
+    ],
+)
+def test_the_release_in_which_an_op_is_mended_is_named(release: str, told: str) -> None:
+    text = (
+        "import torch.nn.functional as F\n\n\ndef up(x, weight):\n    weight.requires_grad_()\n"
+        "    return F.interpolate((x @ weight).cuda(), scale_factor=2, mode='bilinear')\n"
+    )
+    (finding,) = lint_source(text, select=["TDL403"], torch_version=release)
+    assert finding.help == told

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.catalogue.ops import instead_at
+from torchdet_lint.catalogue.ops import instead_at, release
 from torchdet_lint.checks import table
 from torchdet_lint.checks.operations.candidates import Operations
 from torchdet_lint.checks.operations.kernels.addresses import own_addresses
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _ATOMIC = lazy(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = lazy(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = lazy(r"__global__|__device__|extern\s+\"C\"")
+_MENDED = ("switchable", "deterministic")
 _PLACES = {
     ("cpu",): "the CPU",
     ("cuda",): "CUDA",
@@ -45,7 +46,9 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             "device": _PLACES.get(op.devices, "CUDA"),
             "condition": _conditions(op),
             "release": ".".join(map(str, module.target.torch)),
-            "instead": f"{instead}." if (instead := instead_at(op, module.target.torch)) else _advice(operation),
+            "instead": f"{instead}."
+            if (instead := instead_at(op, module.target.torch))
+            else _advice(operation, module),
             "measured_on": op.machine,
         }
         yield Violation(
@@ -79,10 +82,16 @@ def _conditions(op: Op) -> str:
     return f" ({said})" if said else ""
 
 
-def _advice(operation: Operation) -> str:
+def _advice(operation: Operation, module: Module) -> str:
+    """Deterministic mode, or a release of torch that has a deterministic kernel for it; empty where there is none."""
     if operation.status == "switchable":
         return "Call `torch.use_deterministic_algorithms(True)`, which switches it to a deterministic kernel."
-    return ""
+    later = (row for row in operation.op.status if release(row.since) > module.target.torch and row.status in _MENDED)
+    mended = next(later, None) if operation.status == "errors" and operation.op.package == "torch" else None
+    if mended is None:
+        return ""
+    when = "in deterministic mode" if mended.status == "switchable" else "in every mode"
+    return f"Require torch {mended.since} or later, where it is deterministic {when}."
 
 
 def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Violation]:
