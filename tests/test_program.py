@@ -2378,3 +2378,48 @@ def test_a_method_that_only_tensors_have_draws(project, drawn, found):
         main_DOT_py=f"{text}{GUARD}    torch.save(noisy(torch.load(sys.argv[1]), torch.Generator()), 'x')\n"
     )
     assert [one.code for one in lint(folder, select=("TDL101",))] == found
+
+
+WRITES = (
+    "import pickle\nimport sys\nimport torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(4, 2)\n\n"
+    "    def forward(self, x):\n        return self.lin(x)\n\n"
+    "class Rows(Dataset):\n    def __init__(self, path):\n        self.rows = torch.load(path)\n\n"
+    "    def __len__(self):\n        return 8\n\n    def __getitem__(self, index):\n        return self.rows\n\n"
+    "def run(src):\nRUN\n\n" + GUARD + "    run(sys.argv[1])\n"
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["x = torch.load(src)", "z = Net()(x)", "torch.save(z, src)"],
+        ["x = torch.load(src).float().cuda()", "print(x.shape, Net()(x[:8]))"],
+        ["blob = torch.load(src)", "net = Net()", "print((net(blob['x']).argmax(1) == blob['y']).sum())"],
+        ["with open(src, 'rb') as file:", "    x = pickle.load(file)", "print(Net()(x - x.mean()))"],
+        ["print(Net()(torch.load(src)['x']))"],
+        ["net = Net()", "for x, _ in DataLoader(Rows(src)):", "    print(net(x))"],
+    ],
+)
+def test_data_that_a_program_loads_are_no_weights(project, lines):
+    source = WRITES.replace("RUN", "\n".join(f"    {line}" for line in lines))
+    assert [one.code for one in lint(project(main_DOT_py=source), select=["TDL101"])] == ["TDL101"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["net = torch.load(src)", "print(net.cuda()(torch.ones(4)), Net())"],
+        ["state = torch.load(src)", "print(state['lin.weight'].shape)", "net = Net()", "put(net, state)"],
+        ["state = torch.load(src)", "net = Net()", "net.lin.weight.data = state['lin.weight']"],
+        ["x = torch.load(src)", "net = Net()", "net.lin.weight.data.copy_(x)", "print(x.shape, net(1))"],
+        ["x = torch.load(src)", "net = Net()", "nn.utils.vector_to_parameters(x, net.parameters())", "print(x.size(0))"],
+        ["global x", "x = torch.load(src)", "print(Net()(x))"],
+        ["x = torch.load(src)", "print(Net()(x))", "x = torch.load(src + '.net')"],
+        ["x, net = torch.load(src), Net()", "print(net(x))"],
+        ["x = torch.load(src)", "net = Net()", "net.load_state_dict(torch.load('net.pt'))", "print(net(x))"],
+    ],
+)
+def test_what_may_be_weights_that_a_program_loads_says_that_none_are_drawn(project, lines):
+    source = WRITES.replace("RUN", "\n".join(f"    {line}" for line in lines))
+    assert not lint(project(main_DOT_py=source), select=["TDL101"])

@@ -87,6 +87,8 @@ class Expressions:
         self.unapplied = False
         self.kept = ""
         self.muted = False
+        # The calls that load data, and no weights.
+        self.data: frozenset[ast.AST] = frozenset()
         self.partly = False
         # Below a `case` or an `except`, which stand on no branch.
         self.sometimes = 0
@@ -339,7 +341,7 @@ class Expressions:
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
-                self.unapplied, self.kept, composed, self.graded is True,
+                self.unapplied, self.kept, composed, self.graded is True, node in self.data,
             )
         )  # fmt: skip
 

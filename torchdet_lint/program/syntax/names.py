@@ -83,7 +83,7 @@ class Resolver(Registries):
     def __init__(self, scopes: Scopes, vocabulary: Vocabulary) -> None:
         super().__init__(scopes, vocabulary.roots)
         self.words, self.devices, self.canonical = vocabulary.programs, vocabulary.devices, vocabulary.canonical
-        self.wrappers = vocabulary.wrappers
+        self.wrappers, self.of_tensors = vocabulary.wrappers, vocabulary.of_tensors
         self.no_grad, self.enable_grad, self.set_grad = vocabulary.no_grad, vocabulary.enable_grad, vocabulary.set_grad
         self.applying, self.applied, self.holding = vocabulary.applying, vocabulary.applied, vocabulary.holding
         self._moves = tuple(f".{word}" for word in self.words.moves)

@@ -689,7 +689,7 @@ class Transfer(Recorder):
         words = self.facts.words
         told = [value for key, value in event.keywords.items() if key in words.checkpoints]
         named = any(not (value.known and value.value is None) for value in told)
-        if named or self.facts.hints.loading.fullmatch(last) or first in words.reads:
+        if named or self.facts.hints.loading.fullmatch(last) or (first in words.reads and not event.data):
             self.add("flag", last, "loads")
         if {referent.kind for referent in referents} & {"function", "class", "instance"}:
             if last == "step" and self._steps_an_optimizer(event, referents):
