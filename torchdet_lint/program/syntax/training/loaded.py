@@ -40,11 +40,9 @@ class DataUses:
     def of_data(self, shared: Set[str], *, kept: bool) -> frozenset[ast.Call]:
         """The calls that load nothing but data. What is bound to a name in `shared` is read elsewhere too; what is
         `kept` in an attribute is data."""
-        names = [node for node in self._nodes if isinstance(node, ast.Name)] 
+        names = [node for node in self._nodes if isinstance(node, ast.Name)]
         stored = Counter(name.id for name in names if isinstance(name.ctx, ast.Store))
-        declared = {
-            word for node in self._nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for word in node.names
-        }
+        declared = {word for node in self._nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for word in node.names}
         read: dict[str, list[ast.Name]] = {}
         for name in names:
             if isinstance(name.ctx, ast.Load):
