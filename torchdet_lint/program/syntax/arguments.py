@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -99,14 +98,10 @@ class Arguments:
         class_ = method.outer if method is not None and method.first == "self" else None
         if class_ is None or method is None or class_.kind != "class" or not isinstance(node, ast.Attribute):
             return node, scope
-        if dotted_name(node.value) != parameters_of(method.node.args)[0].arg or not self._makes_loaders:
+        if dotted_name(node.value) != parameters_of(method.node.args)[0].arg or not self.names.makes_loaders:
             return node, scope
         values = self.names.values_of(class_).get(node.attr, ())
         return followed(*values[0]) if len(values) == 1 else (node, scope)
-
-    @functools.cached_property
-    def _makes_loaders(self) -> bool:
-        return any("Loader(" in line for line in self.names.scopes.hollow.lines)
 
     def _is_something(self, node: ast.expr) -> bool:
         """Whether `node` is evidently not None: written out, computed, or an object that is made for it."""

@@ -97,6 +97,11 @@ class Resolver(Registries):
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
 
     @functools.cached_property
+    def makes_loaders(self) -> bool:
+        """Whether the file may make a loader."""
+        return any("Loader(" in line for line in self.scopes.hollow.lines)
+
+    @functools.cached_property
     def draws_pictures(self) -> bool:
         """Whether the file draws pictures."""
         return self.words.draws_pictures.search("".join(self.scopes.hollow.lines)) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,15 @@ class DataUses:
         """`takes` says of a call that it takes data (True), takes anything and gives no model weights (None), or may do
         anything with what it is given (False); `attributes` are those of tensors."""
         nodes = [node for statement in body for node in walk(statement)]
-        self._around: Mapping[ast.AST, ast.AST] = {inner: node for node in nodes for inner in children(node)}
         self._nodes = nodes
         self._takes = takes
         self._attributes = frozenset(attributes) - _OF_MODELS
         self.loads = [node for node in nodes if isinstance(node, ast.Call) and is_load(node)]
+
+    @functools.cached_property
+    def _around(self) -> Mapping[ast.AST, ast.AST]:
+        """By node what it is a part of."""
+        return {inner: node for node in self._nodes for inner in children(node)}
 
     def of_data(self, shared: Set[str], *, kept: bool) -> frozenset[ast.Call]:
         """The calls that load nothing but data. What is bound to a name in `shared` is read elsewhere too; what is
