@@ -2378,3 +2378,101 @@ def test_a_method_that_only_tensors_have_draws(project, drawn, found):
         main_DOT_py=f"{text}{GUARD}    torch.save(noisy(torch.load(sys.argv[1]), torch.Generator()), 'x')\n"
     )
     assert [one.code for one in lint(folder, select=("TDL101",))] == found
+
+
+WRITES = (
+    "import pickle\nimport sys\nimport torch\nfrom torch import nn\n"
+    "from torch.utils.data import DataLoader, Dataset\n\n"
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.lin = nn.Linear(4, 2)\n\n"
+    "    def forward(self, x):\n        return self.lin(x)\n\n"
+    "class Rows(Dataset):\n    def __init__(self, path):\n        self.rows = torch.load(path)\n\n"
+    "    def __len__(self):\n        return 8\n\n    def __getitem__(self, index):\n        return self.rows\n\n"
+    "def run(src):\nRUN\n\n" + GUARD + "    run(sys.argv[1])\n"
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["x = torch.load(src)", "z = Net()(x)", "torch.save(z, src)"],
+        ["x = torch.load(src).float().cuda()", "print(x.shape, Net()(x[:8]))"],
+        ["blob = torch.load(src)", "net = Net()", "print((net(blob['x']).argmax(1) == blob['y']).sum())"],
+        ["with open(src, 'rb') as file:", "    x = pickle.load(file)", "print(Net()(x - x.mean()))"],
+        ["print(Net()(torch.load(src)['x']))"],
+        ["net = Net()", "for x, _ in DataLoader(Rows(src)):", "    print(net(x))"],
+    ],
+)
+def test_data_that_a_program_loads_are_no_weights(project, lines):
+    source = WRITES.replace("RUN", "\n".join(f"    {line}" for line in lines))
+    assert [one.code for one in lint(project(main_DOT_py=source), select=["TDL101"])] == ["TDL101"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["net = torch.load(src)", "print(net.cuda()(torch.ones(4)), Net())"],
+        ["state = torch.load(src)", "print(state['lin.weight'].shape)", "net = Net()", "put(net, state)"],
+        ["state = torch.load(src)", "net = Net()", "net.lin.weight.data = state['lin.weight']"],
+        ["x = torch.load(src)", "net = Net()", "net.lin.weight.data.copy_(x)", "print(x.shape, net(1))"],
+        ["x = torch.load(src)", "net = Net()", "nn.utils.vector_to_parameters(x, net.parameters())", "print(x.shape)"],
+        ["global x", "x = torch.load(src)", "print(Net()(x))"],
+        ["x = torch.load(src)", "print(Net()(x))", "x = torch.load(src + '.net')"],
+        ["x, net = torch.load(src), Net()", "print(net(x))"],
+        ["x = torch.load(src)", "net = Net()", "net.load_state_dict(torch.load('net.pt'))", "print(net(x))"],
+    ],
+)
+def test_what_may_be_weights_that_a_program_loads_says_that_none_are_drawn(project, lines):
+    source = WRITES.replace("RUN", "\n".join(f"    {line}" for line in lines))
+    assert not lint(project(main_DOT_py=source), select=["TDL101"])
+
+
+GONE_THROUGH = (
+    "import sys\nimport torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+    "from stats import counted, first, mean\n\n"
+    "class Stats:\n    def __init__(self, rows):\n        self.rows = rows\n"
+    "        self.loader = DataLoader(rows, shuffle=True)\n        self.plain = DataLoader(rows)\n\n"
+    "    def mean(self, loader):\n        return sum(x.mean() for x, in loader)\n\n"
+    "    def own(self):\n        return next(iter(self.loader))\n\n"
+    "    def unshuffled(self):\n        return next(iter(self.plain))\n\n"
+    "def summed(batches, seed):\n    torch.manual_seed(seed)\n    return sum(batches)\n\n"
+    "def relay(batches):\n    return mean(batches)\n\n"
+    "def paired(one, other):\n    return [x @ y for (x,), (y,) in zip(one, other)]\n\n"
+    "def main():\n    rows = TensorDataset(torch.ones(64, 8))\n    loader = DataLoader(rows, shuffle=True)\n"
+    "    told = RUN\n    torch.manual_seed(int(sys.argv[1]))\n    print(told, torch.rand(2))\n\n"
+    + GUARD
+    + "    main()\n"
+)
+STATISTICS = (
+    "def mean(batches):\n    for number, (x,) in enumerate(batches):\n"
+    "        if number == 3:\n            return x.mean()\n\n"
+    "def first(batches):\n    return next(iter(batches))\n\n"
+    "def counted(batches):\n    return len(batches.dataset) // len(batches)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("run", "late"),
+    [
+        ("mean(loader)", True),
+        ("mean(DataLoader(rows, shuffle=True))", True),
+        ("first(batches=loader)", True),
+        ("relay(loader)", True),
+        ("paired(DataLoader(rows), loader)", True),
+        ("Stats(rows).mean(loader)", True),
+        ("Stats(rows).own()", True),
+        ("[x for x, in zip(loader)]", True),
+        ("counted(loader)", False),
+        ("mean(DataLoader(rows))", False),
+        ("mean(DataLoader(rows, shuffle=False))", False),
+        ("mean(DataLoader(rows, shuffle=True, generator=torch.Generator()))", False),
+        ("relay(DataLoader(rows))", False),
+        ("mean([1, 2])", False),
+        ("summed(loader, 1)", False),
+        ("lambda: mean(loader)", False),
+        ("Stats(rows).unshuffled()", False),
+        ("Stats(rows)", False),
+    ],
+)
+def test_a_loader_that_a_function_goes_through_draws_there(project, run, late):
+    folder = project(main_DOT_py=GONE_THROUGH.replace("RUN", run), stats_DOT_py=STATISTICS)
+    assert [one.code for one in lint(folder, select=["TDL106"])] == ["TDL106"] * late

@@ -38,6 +38,37 @@ def keeps(module: Module, value: Value, is_meant: Callable[[Value], bool], *, by
     return bool(calls) and whole and all(left if given is None else is_meant(given) for given in passed)
 
 
+def keeps_attribute(module: Module, value: Value, is_meant: Callable[[object], bool]) -> bool:
+    """Whether `value` is an attribute, `cfg.benchmark`, of a parameter that nothing else binds, and each call in sight,
+    of which there is one, gives or leaves a class, an object made of one without arguments, or a module, in which that
+    is a constant that `is_meant`."""
+    found = module.values.followed(value.node, value.scope, value.order)
+    node = found.node if found is not None else None
+    if found is None or not isinstance(node, cst.Attribute) or not isinstance(node.value, cst.Name):
+        return False
+    name = node.attr.value
+    if module.values.changes(node.value.value, name):
+        return False
+
+    def holds_it(given: Value) -> bool:
+        constant = _attribute_of(given, name)
+        return constant is not None and is_meant(constant[0])
+
+    return keeps(module, module.value_at(node.value, found.scope, found.order), holds_it)
+
+
+def _attribute_of(given: Value, name: str) -> tuple[object] | None:
+    """The constant that is the attribute `name` of a class or module, or of an object made without arguments."""
+    value = given.evaluator.followed(given.node, given.scope, given.order) or given
+    node = value.node
+    if isinstance(node, cst.Call):
+        if node.args:
+            return None
+        node = node.func
+    owners = given.evaluator.resolver.resolve(node, value.scope, value.order)
+    return given.evaluator.constant_of(owners[0], name) if len(owners) == 1 else None
+
+
 def is_always_given(module: Module, value: Value, is_meant: Callable[[Value], bool]) -> bool:
     """Whether `value` is a parameter that nothing else binds, and every call in sight, of which there is one, gives
     what `is_meant`: a default that nobody gives is a choice that is left open."""

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
-from torchdet_lint.checks.kept_defaults import default_of, keeps
+from torchdet_lint.checks.kept_defaults import default_of, keeps, keeps_attribute
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.syntax import last_word, nodes
@@ -173,13 +173,15 @@ def _restores(module: Module, value: Value, setting: str) -> bool:
 
 
 def _stays_right(module: Module, value: Value, setting: Setting) -> bool:
-    """Whether `value` is a parameter that each call in sight, of which there is one, leaves at a default that is right,
-    or gives what is evidently right."""
+    """Whether `value` is a parameter, or an attribute of one, that each call in sight, of which there is one, leaves at
+    a default that is right, or gives what is evidently right."""
 
-    def is_right(given: Value) -> bool:
-        return given.known and not any(matches(given.constant, wrong) for wrong in setting.values)
+    def is_right(constant: object) -> bool:
+        return not any(matches(constant, wrong) for wrong in setting.values)
 
-    return keeps(module, value, is_right)
+    return keeps(module, value, lambda given: given.known and is_right(given.constant)) or keeps_attribute(
+        module, value, is_right
+    )
 
 
 def _puts_back(module: Module, call: Call) -> bool:

@@ -157,6 +157,20 @@ class Values:
             return []
         return self.resolver.attribute_values(class_, name)
 
+    def constant_of(self, owner: str, name: str) -> tuple[object] | None:
+        """The constant that the class or module `owner`, in full, gives to an attribute, and no statement changes."""
+        if "(" in owner or self.changes(owner.rpartition(".")[2], name):
+            return None
+        class_ = self.resolver.local_class(owner)
+        if class_ is None:
+            known = self.elsewhere is not None and not owner.startswith("@.")
+            return self.elsewhere(f"{owner}.{name}") if known and self.elsewhere is not None else None
+        return self._agreed(self.resolver.attribute_values(class_, name), _DEPTH) if class_.index >= 0 else None
+
+    def changes(self, owner: str, name: str) -> bool:
+        """Whether the file may give the attribute `name` of what it calls `owner` another value."""
+        return name in self._given or owner in self._set
+
     def _imported(self, node: cst.Attribute, scope: Scope, order: int | None) -> tuple[object] | None:
         """The constant that `settings.WORKERS` is where another file alone gives it."""
         base = node.value

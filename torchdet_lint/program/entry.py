@@ -21,7 +21,7 @@ from torchdet_lint.program.effects import (
     Step,
     combine,
 )
-from torchdet_lint.program.events import GUARD, MODULE
+from torchdet_lint.program.events import GUARD, LOADED, MODULE
 from torchdet_lint.program.seeders import Seeders
 from torchdet_lint.program.transfer.passing import ruled_out
 
@@ -327,7 +327,9 @@ class Entry(NamedTuple):
         while queue:
             for step in self.project.steps(queue.pop()):
                 if step.node is None:
-                    if step.kind in ("draw", "borrow") and (step.kind == "borrow" or step.channel in CHANNELS[library]):
+                    # A loader that is lent draws where it is made, too.
+                    borrows = step.kind == "borrow" and not step.channel.startswith(LOADED)
+                    if borrows or (step.kind == "draw" and step.channel in CHANNELS[library]):
                         return True
                 elif step.kind == WORKER and library == "torch":
                     return True

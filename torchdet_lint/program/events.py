@@ -85,34 +85,35 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """An argument: the names it stands for, and its value where that is a constant (`known`). It is `unsure` whether a
     dictionary that is unpacked, and of which not all is in sight, passes it; one that is `present` is evidently not
-    None, whatever it is."""
+    None, whatever it is. Of a loader that is made in sight, `loader` is what iterating it does."""
 
     names: Names = ()
     known: bool = False
     value: Any = None
     unsure: bool = False
     present: bool = False
+    loader: Event | None = None
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One thing that a body does.
 
-    `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the
-    variable `names[0]` is set to `positional[0]`, of which nothing is known where not every run does so; by `names[1]`
-    only where it is not set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the
-    program fails without: `needed`), `update` (`p.grad += …`: `grad`; `p -= p.grad`: `step`, and how the gradient
-    came), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an
-    attribute `names` of what may be an object of the project, not called), `iterate` (a loader that a call of
-    `names` with these arguments makes is iterated). Rows count from 1, columns from 0 in bytes, as `ast` has them;
+    `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the variable
+    `names[0]` is set to `positional[0]`, of which nothing is known where not every run does so; by `names[1]` only
+    where it is not set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the program
+    fails without: `needed`), `update` (`p.grad += …`: `grad`; `p -= p.grad`: `step`, and how the gradient came), `tell`
+    (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an attribute `names` of
+    what may be an object of the project, not called), `iterate` (a loader that a call of `names` with these arguments
+    makes is iterated, or the parameter behind `[in]`). Rows count from 1, columns from 0 in bytes, as `ast` has them;
     `statement` is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each
-    other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`,
-    `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or make
-    colours, `ungraded` ones stand in a `with torch.no_grad()`, `regraded` ones in a `with torch.enable_grad()`,
-    `sized` ones make a model of which only the parameters are counted, `frozen` ones a module that gets no gradient,
-    `unapplied` ones a model of which only the weights are read; what a `composed` call hands on by `**` is put
-    together in the file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of
-    a conditional expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which
-    the file reads only weights.
+    other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle`
+    ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or make colours,
+    `ungraded` ones stand in a `with torch.no_grad()`, `regraded` ones in a `with torch.enable_grad()`, `sized` ones
+    make a model of which only the parameters are counted, `frozen` ones a module that gets no gradient, `unapplied`
+    ones a model of which only the weights are read; what a `composed` call hands on by `**` is put together in the
+    file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a conditional
+    expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
+    only weights. One that reads `data` loads that, and no weights.
     """
 
     kind: str
@@ -137,6 +138,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     kept: str = ""
     composed: bool = False
     regraded: bool = False
+    data: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -191,7 +193,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
     defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
     are defined. `required` parameters have no default, the first `placed` ones may be passed by place, and `stars` are
-    those of `*args` and `**kwargs`."""
+    those of `*args` and `**kwargs`. `loops` are the parameters that it goes through, or hands on to functions."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -208,6 +210,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     required: Names = ()
     stars: str = ""
     placed: int = 0
+    loops: Names = ()
 
     def is_decorated_with(self, names: Collection[str]) -> bool:
         """Whether one of its decorators, called or not, is one of `names`."""

@@ -163,6 +163,11 @@ class Tables:
         """Whether anything is passed for `name`."""
         return self.argument(event, name, parameters) is not None
 
+    def draws_iterated(self, name: str, event: Event) -> list[Draw]:
+        """The draws of what a call of `name` makes when it is iterated."""
+        draws = (draw for draw in self.draws.get(name, ()) if draw.at == "iteration")
+        return [draw for draw in draws if self.meets(event, draw.when, draw.parameters)]
+
     def meets(self, event: Event, conditions: Sequence[Condition], parameters: Sequence[str]) -> bool:
         """Whether the arguments of `event` meet all of `conditions`."""
         for condition in conditions:

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.program.events import REST, Argument
+from torchdet_lint.program.events import REST, Argument, Event
 from torchdet_lint.program.syntax.conditions import decided
-from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
-from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, last_word, tail_of
+from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed, is_one_of_texts
+from torchdet_lint.program.syntax.shapes import (
+    PASSED_ON,
+    asks_for_training,
+    device_in,
+    last_word,
+    parameters_of,
+    tail_of,
+)
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -44,6 +51,8 @@ class Arguments:
         self.names = names
         self.scope = scope
         self._joined: dict[tuple[Scope, str], dict[str, Argument]] = {}
+        # Whether the arguments of a loader are looked at, which a name may lead back to.
+        self._in_loader = False
 
     def argument(self, node: ast.expr) -> Argument:
         """An argument as a caller needs to know it."""
@@ -59,7 +68,40 @@ class Arguments:
         if isinstance(node, ast.Subscript):
             names = names or self.names.path(node, self.scope)
         tail = tail_of(node) if not names and not is_one_of_texts(node, self.scope) else ""
-        return Argument(names or ((f"?.{tail}",) if tail else ()), present=self._is_something(node))
+        present, loader = self._is_something(node), self.loader(node)
+        return Argument(names or ((f"?.{tail}",) if tail else ()), present=present, loader=loader)
+
+    def loader(self, node: ast.expr) -> Event | None:
+        """What iterating `node` does, where that is a loader made in sight, or an attribute that is given one alone."""
+        if self._in_loader:
+            return None
+        made, where = self._kept(*followed(node, self.scope))
+        for _ in range(DEPTH):  # a name may lead back to itself: `files = sorted(files)`
+            if not (isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON):
+                break
+            made, where = self._kept(*followed(made.args[0], where))
+        if not isinstance(made, ast.Call) or not last_word(made.func).endswith("Loader"):
+            return None
+        names = self.names.resolve(made.func, where)
+        if not names:
+            return None
+        arguments = self if where is self.scope else Arguments(self.names, where)
+        arguments._in_loader = True
+        given = arguments.of(made)
+        arguments._in_loader = False
+        return Event("iterate", made.lineno, made.col_offset, made.lineno, names, *given)
+
+    def _kept(self, node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+        """The one value that the class of a method gives to an attribute of its object, and where; `node` itself where
+        it is none."""
+        method = scope.method if isinstance(node, ast.Attribute) else None
+        class_ = method.outer if method is not None and method.first == "self" else None
+        if class_ is None or method is None or class_.kind != "class" or not isinstance(node, ast.Attribute):
+            return node, scope
+        if dotted_name(node.value) != parameters_of(method.node.args)[0].arg or not self.names.makes_loaders:
+            return node, scope
+        values = self.names.values_of(class_).get(node.attr, ())
+        return followed(*values[0]) if len(values) == 1 else (node, scope)
 
     def _is_something(self, node: ast.expr) -> bool:
         """Whether `node` is evidently not None: written out, computed, or an object that is made for it."""

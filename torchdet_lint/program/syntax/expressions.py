@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import children
-from torchdet_lint.program.events import Argument, Event, Names
+from torchdet_lint.program.events import LOADED, Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.conditions import always
-from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed
+from torchdet_lint.program.syntax.scopes import constant, followed
 from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
     LITERALS,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 # Callables that go through what they are given right away, and those that do so as something goes through them.
 _CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
+_GOES_THROUGH = _PAIRS | PASSED_ON
 
 # An attribute of the object itself, and no more.
 _KEPT = lazy(r"\$self\.\w+")
@@ -87,6 +88,8 @@ class Expressions:
         self.unapplied = False
         self.kept = ""
         self.muted = False
+        # The calls that load data, and no weights.
+        self.data: frozenset[ast.AST] = frozenset()
         self.partly = False
         # Below a `case` or an `except`, which stand on no branch.
         self.sometimes = 0
@@ -317,16 +320,16 @@ class Expressions:
             self.add("call", over, branch, mine, deferred=deferred)
 
     def loader(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool = False) -> None:
-        """Record that a loader in sight is iterated."""
-        made, where = followed(over, self.scope)
-        for _ in range(DEPTH):  # a name may lead back to itself: `files = sorted(files)`
-            if not (isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON):
-                break
-            made, where = followed(made.args[0], where)
-        if isinstance(made, ast.Call) and last_word(made.func).endswith("Loader"):
-            names = self.names.resolve(made.func, where)
-            if names:
-                self.add("iterate", over, branch, names, *self.arguments.of(made), deferred)
+        """Record that a loader in sight is iterated, or a parameter, which may be one."""
+        loops = [over]
+        while loops:
+            one = loops.pop()
+            if (made := self.arguments.loader(one)) is not None:
+                self.add("iterate", over, branch, made.names, made.positional, made.keywords, made.opaque, deferred)
+            elif isinstance(one, ast.Call) and last_word(one.func) in _GOES_THROUGH:
+                loops += one.args[::-1]
+            elif isinstance(one, ast.Name) and self.names.resolve(one, self.scope) == (f"${one.id}",):
+                self.add("iterate", over, branch, (f"{LOADED}{one.id}",), deferred=deferred)
 
     def add(
         self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),
@@ -339,7 +342,7 @@ class Expressions:
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
-                self.unapplied, self.kept, composed, self.graded is True,
+                self.unapplied, self.kept, composed, self.graded is True, node in self.data,
             )
         )  # fmt: skip
 

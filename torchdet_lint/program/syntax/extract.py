@@ -45,6 +45,7 @@ from torchdet_lint.program.syntax.shapes import (
     overwritten,
 )
 from torchdet_lint.program.syntax.training.descent import may_step, steps
+from torchdet_lint.program.syntax.training.loaded import DataUses
 from torchdet_lint.program.syntax.training.untrained import (
     applies,
     frozen,
@@ -68,7 +69,11 @@ if TYPE_CHECKING:
 
 _LONG = 20
 _READS = lazy(r"\.(?:weight|bias|state_dict|parameters)\b")
+_LOADS = lazy(r"\bload[ \t]*\(")
 _LOOKS = lazy(r"print[ \t]*\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
+_FUNCTION = lazy(r"(?:torch\.|\$)[a-z]\w*")
+_DATA_SETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
+_TAKE_DATA = ("torch.nn.functional.", "torch.utils.data.")
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 
@@ -107,6 +112,10 @@ class Extractor(Expressions):
         if _READS.search(text) is not None:
             self.unread |= self._unread(unapplied(body))
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
+        if _LOADS.search(text) is not None:
+            uses = DataUses(body, self._loads, self._takes_data, names.of_tensors)
+            if uses.loads:
+                self.data = uses.of_data(frozenset() if inside else self._read_inside, kept=self._is_of_a_data_set())
         self.steps = steps(body) if may_step(text) else {}
         self.traced = (
             self._unread(traced(body, self._traces_or_applies)) if may_trace or self.inspected else frozenset()
@@ -123,6 +132,27 @@ class Extractor(Expressions):
     def _traces_or_applies(self, call: ast.Call) -> bool:
         """The same, or whether it applies a model that is only looked at."""
         return self._traces(call) or (isinstance(call.func, ast.Name) and call.func.id in self.inspected)
+
+    def _loads(self, call: ast.Call) -> bool:
+        """Whether a call reads what was saved."""
+        return not self.words.reads.isdisjoint(self.names.resolve(call.func, self.scope))
+
+    def _is_of_a_data_set(self) -> bool:
+        """Whether the function is a method of a data set."""
+        method = self.scope.method
+        class_ = method.outer if method is self.scope and method is not None else None
+        around = class_.outer if class_ is not None else None
+        if class_ is None or around is None:
+            return False
+        return any(not _DATA_SETS.isdisjoint(self.names.resolve(base, around)) for base in class_.node.bases)
+
+    def _takes_data(self, call: ast.Call) -> bool | None:
+        """Whether a call evidently takes data, and None where it may take anything but does nothing to a model: an
+        object that is called, a parameter, a function of torch."""
+        names = self.names.resolve(call.func, self.scope)
+        if names and all(map(_takes_tensors, names)):
+            return True
+        return None if names and all(map(_gives_a_value, names)) else False
 
     def _text(self) -> str:
         """The text of the function, or of what the file does at top level."""
@@ -635,6 +665,19 @@ class Extractor(Expressions):
 def _may_be_own(name: str) -> bool:
     """Whether a name may stand for an object of one of the project's classes."""
     return name.startswith(("@", "$", ".")) or ("()" in name and not name.startswith("torch."))
+
+
+def _takes_tensors(name: str) -> bool:
+    """Whether what goes by a name is called with tensors that are no weights: a function of `torch.nn`, a data set, or
+    an object that a class makes."""
+    made = name.removesuffix("()")
+    return name.startswith(_TAKE_DATA) or (made != name and made.rpartition(".")[2][:1].isupper())
+
+
+def _gives_a_value(name: str) -> bool:
+    """Whether what goes by a name works something out of what it is given: a function of torch, or a parameter that is
+    called."""
+    return _takes_tensors(name) or _FUNCTION.fullmatch(name) is not None
 
 
 def _is_given(name: str) -> bool:

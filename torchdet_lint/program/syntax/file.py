@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
-from torchdet_lint.program.events import CHILDREN, NAMED, PLAIN, SPELLS, Body, ClassSummary, Test
+from torchdet_lint.program.events import CHILDREN, LOADED, NAMED, PLAIN, SPELLS, Body, ClassSummary, Test
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -25,7 +25,7 @@ from torchdet_lint.program.syntax.shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from torchdet_lint.program.events import Argument, Event, Names
     from torchdet_lint.program.syntax.hollow import Hollow
@@ -240,6 +240,7 @@ class File:
             required_of(node.args),
             "*" * (node.args.vararg is not None) + "**" * (node.args.kwarg is not None),
             len(node.args.posonlyargs) + len(node.args.args),
+            tuple(sorted(set(_gone_through(walk.events, self.names.roots)))),
         )
 
     def _finds_by(self, event: Event) -> Iterator[str]:
@@ -273,6 +274,18 @@ def _names_in(events: Iterable[Event]) -> Iterator[str]:
         yield from event.names
         for argument in (*event.positional, *event.keywords.values()):
             yield from argument.names
+
+
+def _gone_through(events: Iterable[Event], others: Container[str]) -> Iterator[str]:
+    """The parameters that `events` go through, and those that they hand on to what is of no package in `others`."""
+    for event in events:
+        if event.kind == "iterate":
+            yield from (name.removeprefix(LOADED) for name in event.names if name.startswith(LOADED))
+        elif event.kind == "call" and event.names[0].partition(".")[0] not in others:
+            for argument in (*event.positional, *event.keywords.values()):
+                name = argument.names[0] if len(argument.names) == 1 else ""
+                if name[:1] == "$" and name[1:].isidentifier():
+                    yield name[1:]
 
 
 def _meant(name: str, known: Iterable[str]) -> Iterator[str]:

@@ -82,7 +82,7 @@ class Resolver(Registries):
     def __init__(self, scopes: Scopes, vocabulary: Vocabulary) -> None:
         super().__init__(scopes, vocabulary.roots)
         self.words, self.devices, self.canonical = vocabulary.programs, vocabulary.devices, vocabulary.canonical
-        self.wrappers = vocabulary.wrappers
+        self.wrappers, self.of_tensors = vocabulary.wrappers, vocabulary.of_tensors
         self.no_grad, self.enable_grad, self.set_grad = vocabulary.no_grad, vocabulary.enable_grad, vocabulary.set_grad
         self.applying, self.applied, self.holding = vocabulary.applying, vocabulary.applied, vocabulary.holding
         self._moves = tuple(f".{word}" for word in self.words.moves)
@@ -94,6 +94,11 @@ class Resolver(Registries):
         self._elements: dict[tuple[object, Scope], Names] = {}
         self._properties: dict[str, frozenset[str]] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
+
+    @functools.cached_property
+    def makes_loaders(self) -> bool:
+        """Whether the file may make a loader."""
+        return any("Loader(" in line for line in self.scopes.hollow.lines)
 
     @functools.cached_property
     def draws_pictures(self) -> bool:

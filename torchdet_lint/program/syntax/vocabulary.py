@@ -17,7 +17,7 @@ class Vocabulary(NamedTuple):
     gradients off, `enable_grad` those that switch them on, `set_grad` those that do what they are told; `roots` are the
     packages that the catalogue speaks of; `applying` is where libraries have data sets whose rows the transforms make
     that they are given as `applied`, `holding` are the data sets that hold others, and functions that make such;
-    `canonical` is `Library.canonical`."""
+    `of_tensors` are attributes and methods of tensors; `canonical` is `Library.canonical`."""
 
     programs: Programs
     devices: Devices
@@ -29,6 +29,7 @@ class Vocabulary(NamedTuple):
     applying: tuple[str, ...]
     applied: tuple[str, ...]
     holding: frozenset[str]
+    of_tensors: frozenset[str]
     canonical: Callable[[str], str]
 
     @classmethod
@@ -46,5 +47,6 @@ class Vocabulary(NamedTuple):
             tuple(facts.workers.applying),
             tuple(facts.workers.applied),
             frozenset(facts.workers.holding),
+            frozenset((*tensors.distinctive, *tensors.facts_of_tensors, *tensors.keeping_values, *tensors.reducing)),
             library.canonical,
         )

@@ -72,9 +72,8 @@ class LibraryCalls:
 
     def iterated(self, full: str, event: Event) -> None:
         """What a loader draws when it is iterated."""
-        for draw in self.facts.draws.get(full, ()):
-            if draw.at == "iteration" and self.facts.meets(event, draw.when, draw.parameters):
-                self.recorder.add("draw", full, draw.library)
+        for draw in self.facts.draws_iterated(full, event):
+            self.recorder.add("draw", full, draw.library)
 
     def draw(self, draw: Draw, full: str) -> None:
         """A draw from a global generator."""

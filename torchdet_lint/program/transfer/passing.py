@@ -11,6 +11,7 @@ from torchdet_lint.program.events import (
     GENERATOR,
     GIVEN,
     INDIRECT,
+    LOADED,
     NAMED,
     OWN,
     PASSED,
@@ -136,6 +137,22 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
             elif (own := parameter_of(argument)) is not None:
                 found.append((name, own))
     return tuple(found)
+
+
+def loaders_lent(
+    referent: Referent, body: Body | None, event: Event, draws: Callable[[Event], bool]
+) -> Iterator[tuple[str, str]]:
+    """The parameters that a function goes through, of which `event` passes a loader that `draws`, or a parameter."""
+    given = bound_arguments(referent, body, event) if body is not None and body.loops else {}
+    for name in body.loops if body is not None else ():
+        argument = given.get(name)
+        if argument is None:
+            continue
+        if argument.loader is not None:
+            if draws(argument.loader):
+                yield f"{LOADED}{name}", ""
+        elif (own := parameter_of(argument)) is not None:
+            yield f"{LOADED}{name}", f"{LOADED}{own}"
 
 
 def constants(

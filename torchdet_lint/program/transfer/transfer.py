@@ -13,6 +13,7 @@ from torchdet_lint.program.events import (
     GENERATOR,
     GIVEN,
     GUARD,
+    LOADED,
     LOADER,
     MODULE,
     NAMED,
@@ -36,6 +37,7 @@ from torchdet_lint.program.transfer.passing import (
     is_given,
     known_in,
     lent,
+    loaders_lent,
     rest_of,
     ruled_out,
     with_rest,
@@ -204,6 +206,9 @@ class Transfer(Recorder):
     def on_iterate(self, event: Event) -> None:
         """A loader is iterated: it draws now what it draws at all, and runs what its workers would."""
         for name in event.names:
+            if name.startswith(LOADED):
+                self.add("borrow", LOADER, name)
+                continue
             for referent in self.stands_for(name):
                 for full in self.facts.spellings(referent.name) if referent.kind == "external" else ():
                     self.libraries.iterated(full, event)
@@ -359,11 +364,17 @@ class Transfer(Recorder):
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
             self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)
         at = len(self.found)
-        self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
+        lends = (*lent(referent, body, event), *loaders_lent(referent, body, event, self._draws))
+        self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lends)
         self.event = outer
         self.passed(referent, event, dict(given))
         # Where in the function it seeds by what it was handed is not known; most do so before they draw.
         self.found[at:] = sorted(self.found[at:], key=lambda step: step.kind != "seed")
+
+    def _draws(self, loader: Event) -> bool:
+        """Whether a loader draws from the global generator when it is iterated."""
+        found = [one for name in loader.names for one in self.stands_for(name) if one.kind == "external"]
+        return any(self.facts.draws_iterated(full, loader) for one in found for full in self.facts.spellings(one.name))
 
     def _may_name(self, text: str) -> bool:
         """Whether what is known of a text, keys of a configuration, may lead to something that is named there."""
@@ -692,7 +703,7 @@ class Transfer(Recorder):
         words = self.facts.words
         told = [value for key, value in event.keywords.items() if key in words.checkpoints]
         named = any(not (value.known and value.value is None) for value in told)
-        if named or self.facts.hints.loading.fullmatch(last) or first in words.reads:
+        if named or self.facts.hints.loading.fullmatch(last) or (first in words.reads and not event.data):
             self.add("flag", last, "loads")
         if {referent.kind for referent in referents} & {"function", "class", "instance"}:
             if last == "step" and self._steps_an_optimizer(event, referents):
