@@ -46,9 +46,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             "device": _PLACES.get(op.devices, "CUDA"),
             "condition": _conditions(op),
             "release": ".".join(map(str, module.target.torch)),
-            "instead": f"{instead}."
-            if (instead := instead_at(op, module.target.torch))
-            else _advice(operation, module),
+            "instead": _advice(operation, module.target.torch),
             "measured_on": op.machine,
         }
         yield Violation(
@@ -82,12 +80,15 @@ def _conditions(op: Op) -> str:
     return f" ({said})" if said else ""
 
 
-def _advice(operation: Operation, module: Module) -> str:
-    """Deterministic mode, or a release of torch that has a deterministic kernel for it; empty where there is none."""
+def _advice(operation: Operation, target: tuple[int, int]) -> str:
+    """What to do in release `target` of torch: what the table says, deterministic mode, or a later release."""
+    op = operation.op
+    if instead := instead_at(op, target):
+        return f"{instead}."
     if operation.status == "switchable":
         return "Call `torch.use_deterministic_algorithms(True)`, which switches it to a deterministic kernel."
-    later = (row for row in operation.op.status if release(row.since) > module.target.torch and row.status in _MENDED)
-    mended = next(later, None) if operation.status == "errors" and operation.op.package == "torch" else None
+    later = (row for row in op.status if release(row.since) > target and row.status in _MENDED)
+    mended = next(later, None) if operation.status == "errors" and op.package == "torch" else None
     if mended is None:
         return ""
     when = "in deterministic mode" if mended.status == "switchable" else "in every mode"
