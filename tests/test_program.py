@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from torchdet_lint.api import lint_source
 from torchdet_lint.catalogue import loading
 from torchdet_lint.cli.main import main
 from torchdet_lint.config import Settings
@@ -2476,3 +2477,30 @@ STATISTICS = (
 def test_a_loader_that_a_function_goes_through_draws_there(project, run, late):
     folder = project(main_DOT_py=GONE_THROUGH.replace("RUN", run), stats_DOT_py=STATISTICS)
     assert [one.code for one in lint(folder, select=["TDL106"])] == ["TDL106"] * late
+
+
+def test_of_functions_that_rpc_calls_from_each_other_the_one_that_updates_is_named():
+    text = textwrap.dedent(
+        """\
+        import torch
+        import torch.distributed.rpc as rpc
+
+        class Server:
+            def __init__(self):
+                self.weight = torch.zeros(2, requires_grad=True)
+
+            @staticmethod
+            def update(server, gradient):
+                server.weight.grad += gradient
+
+        def train(server):
+            rpc.rpc_sync("server", Server.update, args=(server, torch.ones(2)))
+
+        if __name__ == "__main__":
+            for name in ("first", "second"):
+                rpc.rpc_async(name, train, args=(Server(),))
+        """
+    )
+    (finding,) = lint_source(text, select=["TDL307"])
+    assert finding.message.startswith("`update` is called by RPC from several workers")
+    assert [(one.location.row, one.message) for one in finding.related] == [(13, "called by RPC here")]

@@ -220,6 +220,8 @@ def racing_updates(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """Parameters that several processes, or threads of an RPC server, update without a lock."""
     nodes = list(entry.reached())
     shared: Ref | None = entry.effects.get("flag:shares")
+    # What a function that is called by RPC calls by RPC in turn is what updates.
+    by_rpc: dict[Ref, tuple[str, Ref]] = {}
     for node in nodes:
         for step in entry.project.steps(node):
             if step.node is None or (step.kind != "process" and step.channel != "rpc"):
@@ -233,10 +235,7 @@ def racing_updates(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     Story(update, "updated here without a lock"),
                 )
                 yield Fault(step.ref, details, related=related, at_call=True)
-            elif step.channel == "rpc":
-                for key in ("flag:update", "flag:steps"):
-                    if key in inner:
-                        update = inner[key]
-                        details = {"target": step.node.name.rpartition(".")[2], "place": ""}
-                        yield Fault(update, details, "rpc", related=(Story(step.ref, "called by RPC here"),))
-                        break
+            elif step.channel == "rpc" and (updated := inner.get("flag:update") or inner.get("flag:steps")):
+                by_rpc[updated] = (step.node.name.rpartition(".")[2], step.ref)
+    for update, (target, call) in by_rpc.items():
+        yield Fault(update, {"target": target, "place": ""}, "rpc", related=(Story(call, "called by RPC here"),))
