@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.summary import Summary
 
 _RUNS = ("forward", "__call__")
+_OF_LAYERS = tuple(f".{name}" for name in (*_RUNS, "__init__"))
 
 
 class GradedRuns:
@@ -72,8 +73,23 @@ class GradedRuns:
         self._called.update(self._sites)
         for entry in ungraded:
             self._follow(entry, graded=False)
+        self._keep_holders()
         # The classes of which a method runs with gradients.
         self._graded_classes = {(path, name.rpartition(".")[0]) for path, name in self._graded}
+
+    def _keep_holders(self) -> None:
+        """Of other files, leave only the layers that make the layers of the files that are asked for, or those of such
+        layers in turn."""
+        others = {file: self._runners.pop(file) for file in sorted(self._runners.keys() - self._files)}
+        queue = [(file, name) for file, functions in self._runners.items() for name in functions]
+        while queue:
+            file, name = queue.pop()
+            for maker in self._makers.get((file, name.rpartition(".")[0]), ()):
+                class_, _, method = maker.name.rpartition(".")
+                for run in _RUNS if method == "__init__" else ():
+                    if (runners := others.get(maker.file, {}).pop(f"{class_}.{run}", None)) is not None:
+                        self._runners.setdefault(maker.file, {})[f"{class_}.{run}"] = runners
+                        queue.append((maker.file, f"{class_}.{run}"))
 
     def reaches(self, file: str, name: str) -> bool:
         """Whether one of the programs with gradients calls the function `name` of `file`."""
@@ -208,7 +224,8 @@ class GradedRuns:
                 decorated = self._decorated_so(entry, called)
                 with_gradients = (graded or step.regraded) and not step.ungraded if decorated is None else decorated
                 with_gradients = with_gradients and differentiates
-                if called.file in self._files and called.name not in (MODULE, STARTED):
+                layer = called.name.endswith(_OF_LAYERS)
+                if (called.file in self._files or layer) and called.name not in (MODULE, STARTED):
                     self._note(step, node, called, with_gradients=with_gradients)
                     if not (graded or step.ungraded or with_gradients or decorated is False):
                         self._heirs.setdefault((node.file, node.name), set()).add((called.file, called.name))
