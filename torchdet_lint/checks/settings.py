@@ -14,7 +14,7 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import default_of, keeps, keeps_attribute
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.handing_on import HandingOn
-from torchdet_lint.dataflow.syntax import last_word, nodes
+from torchdet_lint.dataflow.syntax import last_word, nodes, option_added
 from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module.tree import children
@@ -331,9 +331,7 @@ def _default_of_option(module: Module, value: Value) -> str:
     """The mode that autotunes which the option `args.mode` has by default, where the file adds that option."""
     if not isinstance(value.node, cst.Attribute):
         return ""
-    name = value.node.attr.value.replace("_", "[-_]")
-    option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", module.text)
-    default = _TUNED_BY_DEFAULT.search(option[1]) if option is not None else None
+    default = _TUNED_BY_DEFAULT.search(option_added(module.text, value.node.attr.value))
     return default[1] if default is not None else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -166,6 +167,13 @@ def unpacked(parent: cst.CSTNode | None, position: int) -> cst.BaseExpression | 
     if any(isinstance(element, cst.StarredElement) for element in target.elements):
         return None
     return target.elements[position].value
+
+
+def option_added(text: str, name: str) -> str:
+    """How the text of a file adds the option that is read as `args.name`: what follows its name; empty where it does
+    not."""
+    option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name.replace('_', '[-_]')}[\"']([^()]{{0,400}})", text)
+    return option[1] if option is not None else ""
 
 
 class Messages:

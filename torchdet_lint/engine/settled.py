@@ -316,7 +316,10 @@ class Settling:
         keeping = (*facts.wrappers, *facts.fluent)
         texts, tensors = sorted(self.records), self.tensors
         settled = (*facts.devices.settled, *facts.devices.read)
-        runs = GradedRuns(others, without.values(), left, texts, tensors.no_grad, tensors.enable_grad, keeping, settled)
+        training = (name for name, rows in self.project.facts.runners.items() if any(row.trains for row in rows))
+        runs = GradedRuns(
+            others, without.values(), left, texts, tensors.no_grad, tensors.enable_grad, keeping, settled, training
+        )
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body

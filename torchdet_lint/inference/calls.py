@@ -116,7 +116,7 @@ class Calls:
         owner = self.infer(receiver)
         told = call.attribute in self._distinctive or owner.dtype != "unknown"
         # NumPy's arrays have no `expand`.
-        told = told or _has_dim(call) or (bool(owner.single) and call.attribute == "expand")
+        told = told or names_dim(call) or (bool(owner.single) and call.attribute == "expand")
         if owner.is_tensor or (owner.what == "unknown" and told):
             return self.results.method(replace(owner, what="tensor"), call)
         if owner.instance == FOREIGN.instance:
@@ -550,7 +550,7 @@ class Calls:
         return iterated(node, self.infer(node))
 
 
-def _has_dim(call: Call) -> bool:
+def names_dim(call: Call) -> bool:
     """Whether a method is told a dimension in torch's words: `dim=1`, `keepdim=True`. NumPy says `axis` and
     `keepdims`, and xarray gives `dim` a name."""
     dim = call.arguments.keywords.get("dim")

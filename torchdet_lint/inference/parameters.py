@@ -26,6 +26,7 @@ from torchdet_lint.inference.abstract_values import (
     stands_for,
 )
 from torchdet_lint.module.tree import positional
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import TEST_FILE
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 _CALLERS = 4
 # So many classes that derive from one are asked what they give its methods.
 _HEIRS = 12
+# `x.sum(dim=0)`, `x.amax(1, keepdim=True)`: NumPy says `axis` and `keepdims`, and xarray gives `dim` a name.
+_REDUCED = lazy(r"(?<![\w.])(\w+)\.\w+\((?:[^()\n]*,)?[ \t]*(?:keepdim[ \t]*=|dim[ \t]*=[ \t]*[-(]?[ \t]*\d)")
+_ASKED = lazy(r"\bisinstance[ \t]*\([ \t]*(\w+)")
 _TRAINED = "lightning.pytorch.LightningModule"
 
 
@@ -66,6 +70,8 @@ class Parameters:
         self.annotations = annotations
         self.attributes = attributes
         self.gradients = gradients
+        self._imports_torch = module.imports("torch")
+        self._reducing: dict[int, frozenset[str]] = {}
         self._taking_data: dict[str, bool] = {}
         self._handed: dict[int, AbstractValue] = {}
         self._elsewhere: dict[int, AbstractValue] = {}
@@ -285,13 +291,22 @@ class Parameters:
             found = self._differentiable(TENSOR, node.name.value, home)
             takes_data = found.gradient == "yes" and class_ is not None and self._takes_data(class_)
             return replace(found, gradient="no") if takes_data else found
-        if (
-            node.annotation is None
-            and not given
-            and (told := self.annotations.documented(function, node.name.value)).is_tensor
-        ):
-            return self._differentiable(told, node.name.value, home)
-        return self._differentiable(UNKNOWN, node.name.value, home)
+        told = UNKNOWN
+        if node.annotation is None and not given:
+            told = self.annotations.documented(function, node.name.value)
+            told = TENSOR if not told.is_tensor and self._reduced(node, function, home) else told
+        return self._differentiable(told if told.is_tensor else UNKNOWN, node.name.value, home)
+
+    def _reduced(self, node: cst.Param, function: cst.FunctionDef, home: Scope) -> bool:
+        """Whether `function` tells a method of the parameter `node` a dimension in torch's words, and never asks what
+        that is, nor gives it another value."""
+        name = node.name.value
+        if not self._imports_torch or len(home.bindings[name]) != 1:
+            return False
+        if id(function) not in self._reducing:
+            text = self.module.code(function)
+            self._reducing[id(function)] = frozenset(_REDUCED.findall(text)).difference(_ASKED.findall(text))
+        return name in self._reducing[id(function)]
 
     @staticmethod
     def _static(function: cst.FunctionDef) -> bool:

@@ -57,7 +57,11 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def names_count(self) -> re.Pattern[str]:
-        """The name of a variable that may be an integer by the row that binds or annotates it: findall."""
+        """The name of a variable that may be an integer by the row that binds, annotates or counts up to it: findall,
+        the one or the other of two names."""
         words = "|".join(sorted({name.rpartition(".")[2] for name in (*self.counting, *self.counting_methods)}))
         made = rf"=(?!=)[^=\n]{{0,80}}?(?:\b(?:{words})[ \t]*\(|\.shape\b)"
-        return re.compile(rf"\b([^\W\d]\w*)[ \t]*(?::[ \t]*int\b|{made})")
+        given = r"=[ \t]*\d+[ \t]*[,)\n]"
+        return re.compile(
+            rf"\brange[ \t]*\(\s*(\w+)\s*\)|\b([^\W\d]\w*)[ \t]*(?::[^=\n]{{0,20}}\bint\b|{made}|{given})"
+        )

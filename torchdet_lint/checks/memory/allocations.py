@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.counts import is_count, tensor_of_count
+from torchdet_lint.checks.memory.counts import is_count, is_data, tensor_of_count
 from torchdet_lint.checks.memory.domain import Buffer
 from torchdet_lint.checks.memory.resizing import beginning, kept
 from torchdet_lint.checks.memory.subscripts import extent
@@ -185,7 +184,7 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
         return False
     if isinstance(sizes[0].constant, int):
         return isinstance(only, (cst.Integer, cst.Name))
-    asked = isinstance(only, cst.Name) and _is_data(module, call, only.value)
+    asked = isinstance(only, (cst.Name, cst.Attribute)) and is_data(module, call.node, only)
     if is_count(module, only):
         return not asked
     made = module.followed(only, call.scope, call.order) if isinstance(only, cst.Name) else None
@@ -193,13 +192,6 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
     if made is not None and isinstance(made.node, cst.Call) and last_word(made.node.func) not in counts:
         return False
     return module.library.facts.memory.is_extent.fullmatch(bare(only)) is not None and not asked
-
-
-def _is_data(module: Module, call: Call, name: str) -> bool:
-    """Whether the function that calls asks what `name` stands for for its shape or an entry, as no number is asked."""
-    function = module.enclosing_function(call.node)
-    text = module.code(function) if function is not None else module.text
-    return re.search(rf"(?<![\w.]){re.escape(name)}(?:\.(?:shape|size|dim|ndim|dtype|astype)\b|\[)", text) is not None
 
 
 def _extent(value: Value) -> int | str:

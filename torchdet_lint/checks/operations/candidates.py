@@ -19,6 +19,7 @@ from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
+from torchdet_lint.inference.calls import names_dim
 from torchdet_lint.inference.devices import asks_for_cuda
 from torchdet_lint.inference.gradient_paths import GradientPaths
 from torchdet_lint.inference.gradients import Gradients
@@ -390,7 +391,19 @@ class Operations:
             return True
         if inferred.what == "other" or inferred.instance or self._of_another_library:
             return False
-        return operation.op.receiver == "distinctive" or inferred.is_tensor or inferred.gradient == "yes"
+        if operation.op.receiver == "distinctive" or inferred.is_tensor or inferred.gradient == "yes":
+            return True
+        return self.module.imports("torch") and (names_dim(candidate.call) or self._gives_indices(candidate.call))
+
+    def _gives_indices(self, call: Call) -> bool:
+        """Whether values and indices are taken of what a method gives, as only torch's gives them together."""
+        if call.attribute not in self.module.library.facts.tensors.indexed:
+            return False
+        holder = self.module.parent(call.node)
+        if isinstance(holder, cst.Attribute):
+            return holder.attr.value == "indices"
+        target = holder.targets[0].target if isinstance(holder, cst.Assign) else None
+        return isinstance(target, cst.Tuple) and len(target.elements) == 2
 
     @functools.cached_property
     def _of_another_library(self) -> bool:

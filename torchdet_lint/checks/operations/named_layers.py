@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
+from torchdet_lint.dataflow.syntax import option_added
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.narrowing import Comparisons
 from torchdet_lint.module import names
@@ -119,9 +119,8 @@ class NamedLayers:
         """What the option `args.kind` may be, by the choices and the default with which the file adds it."""
         if not isinstance(kind, cst.Attribute):
             return []
-        name = kind.attr.value.replace("_", "[-_]")
-        option = re.search(rf"\.add_argument[ \t]*\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", self.module.text)
-        return [text for told in _OFFERS.findall(option[1]) for text in _TEXTS.findall(told)] if option else []
+        option = option_added(self.module.text, kind.attr.value)
+        return [text for told in _OFFERS.findall(option) for text in _TEXTS.findall(told)]
 
 
 def _gives_back(call: cst.Call, statement: cst.CSTNode | None) -> bool:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from torchdet_lint.program.files import ProjectFiles
     from torchdet_lint.program.summary import Summary
 
+_MADE = "()"
 _RUNS = ("forward", "__call__")
+_OF_LAYERS = tuple(f".{name}" for name in (*_RUNS, "__init__"))
 
 
 class GradedRuns:
@@ -40,17 +42,20 @@ class GradedRuns:
         enable_grad: Iterable[str],
         keeping: Iterable[str],
         settled: Iterable[str],
+        training: Iterable[str],
     ) -> None:
         """`ungraded` are programs without gradients. Only the functions of `files` are asked for; `texts` are the files
         in which something may be named; `no_grad` and `enable_grad` switch gradients off and on, `keeping` are the
         names of what gives back the layer that it is given, or whose method it is, `settled` the methods that run
-        nothing of a layer."""
+        nothing of a layer, and `training` the functions and methods of libraries that train."""
         self._files = frozenset(files)
         self._texts = texts
         self._no_grad = frozenset(no_grad)
         self._enable_grad = frozenset(enable_grad)
         self._keeping = frozenset(name.rpartition(".")[2] for name in keeping)
         self._settled = frozenset(settled)
+        self._training = frozenset(training)
+        self._trainers = frozenset(name.partition(_MADE)[0] for name in self._training)
         self._switched: dict[Node, bool | None] = {}
         # By file and name: what runs with gradients, what runs without and what runs it, what makes classes, the calls.
         self._graded: set[tuple[str, str]] = set()
@@ -72,8 +77,23 @@ class GradedRuns:
         self._called.update(self._sites)
         for entry in ungraded:
             self._follow(entry, graded=False)
+        self._keep_holders()
         # The classes of which a method runs with gradients.
         self._graded_classes = {(path, name.rpartition(".")[0]) for path, name in self._graded}
+
+    def _keep_holders(self) -> None:
+        """Of other files, leave only the layers that make the layers of the files that are asked for, or those of such
+        layers in turn."""
+        others = {file: self._runners.pop(file) for file in sorted(self._runners.keys() - self._files)}
+        queue = [(file, name) for file, functions in self._runners.items() for name in functions]
+        while queue:
+            file, name = queue.pop()
+            for maker in self._makers.get((file, name.rpartition(".")[0]), ()):
+                class_, _, method = maker.name.rpartition(".")
+                for run in _RUNS if method == "__init__" else ():
+                    if (runners := others.get(maker.file, {}).pop(f"{class_}.{run}", None)) is not None:
+                        self._runners.setdefault(maker.file, {})[f"{class_}.{run}"] = runners
+                        queue.append((maker.file, f"{class_}.{run}"))
 
     def reaches(self, file: str, name: str) -> bool:
         """Whether one of the programs with gradients calls the function `name` of `file`."""
@@ -118,6 +138,8 @@ class GradedRuns:
             if not makers:
                 return method in _RUNS and self._made_by(class_, {(one.file, one.name) for one in runners}, project)
             if method in _RUNS:
+                if any(self._trains(maker, (home, class_), project) for maker in makers & runners):
+                    return False
                 left = [maker for maker in makers - runners if not self._is_layer_alone(maker)]
                 return all(self._is_followed(maker, class_, project) for maker in left)
             if not makers <= runners:
@@ -127,6 +149,23 @@ class GradedRuns:
             (path, row) in known or self._is_ungraded(naming, row)
             for path, naming in self._named(class_ or name, project)
             for row in naming.rows.get(class_ or name, ())
+        )
+
+    def _trains(self, maker: Node, made: tuple[str, str], project: ProjectFiles) -> bool:
+        """Whether a function that makes layers of a class gives one to a trainer of a library, and lets that train."""
+        body = project.summary(maker.file).body(MODULE if maker.name == STARTED else maker.name)
+        calls = [event for event in body.events if event.kind == "call"] if body is not None else []
+        called = {name for event in calls for name in event.names}
+        if self._training.isdisjoint(called):
+            return False
+        started = {name.partition(_MADE)[0] for name in called & self._training}
+        rows = {row for path, row in self._sites.get((made[0], f"{made[1]}.__init__"), ()) if path == maker.file}
+        objects = {f"{name}()" for event in calls if event.row in rows for name in event.names}
+        return any(
+            not objects.isdisjoint(argument.names)
+            for event in calls
+            if any(name in self._training or (name in self._trainers and name in started) for name in event.names)
+            for argument in (*event.positional, *event.keywords.values())
         )
 
     def _made_by(self, class_: str, runners: Collection[tuple[str, str]], project: ProjectFiles) -> bool:
@@ -208,7 +247,8 @@ class GradedRuns:
                 decorated = self._decorated_so(entry, called)
                 with_gradients = (graded or step.regraded) and not step.ungraded if decorated is None else decorated
                 with_gradients = with_gradients and differentiates
-                if called.file in self._files and called.name not in (MODULE, STARTED):
+                layer = called.name.endswith(_OF_LAYERS)
+                if (called.file in self._files or layer) and called.name not in (MODULE, STARTED):
                     self._note(step, node, called, with_gradients=with_gradients)
                     if not (graded or step.ungraded or with_gradients or decorated is False):
                         self._heirs.setdefault((node.file, node.name), set()).add((called.file, called.name))

@@ -415,8 +415,11 @@ class Transfer(Recorder):
             return
         self._handed.add(key)
         dead = frozenset(ruled_out(body, constant)) - {0}
+        tensors = self.facts.library.facts.tensors
+        on, off = body.is_decorated_with(tensors.enable_grad), body.is_decorated_with(tensors.no_grad)
+        around = msgspec.structs.replace(outer, ungraded=not on, regraded=on) if on or off else outer
         for inner in (one for one in body.events if dead.isdisjoint(one.branch)):
-            self.event = at_call(outer, inner)
+            self.event = at_call(around, inner)
             for name in inner.names:
                 if name.startswith("$"):
                     self._used(bound, TOKEN.findall(name[1:]), inner, constant)
