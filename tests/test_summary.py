@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import gc
+import weakref
 
 import pytest
 import rulebook
@@ -116,3 +118,21 @@ def test_a_name_is_found_in_other_letters_and_a_star_over_a_line_end() -> None:
 def test_a_file_that_became_shorter_while_it_is_read_is_read_whole():
     tree, _ = Hollow(["x = 1\n", "def f():\n", "    return 2\n"], (3, 3, 9, 12)).tree()
     assert ast.unparse(tree) == "x = 1\n\ndef f():\n    return 2"
+
+
+@pytest.mark.parametrize("text", [AWKWARD, *TEXTS[:40]])
+def test_a_file_that_is_let_go_needs_no_collector(text: str) -> None:
+    told = summary(text, skeleton.cut(text).bodies)
+    for name in functions(text):
+        told.body(name)
+        told.class_summary(name)
+        told.attribute(name, "net")
+    opened = told._file
+    trees = [weakref.ref(scope.node) for scope in opened.scopes.by_name.values()]
+    del opened
+    gc.disable()
+    try:
+        told.close()
+        assert [tree for tree in trees if tree() is not None] == []
+    finally:
+        gc.enable()

@@ -88,6 +88,7 @@ class Project:
             transfer = Transfer(project.lookup, node, project.narrowing)
             known = project._steps[node] = transfer.run()
             notes = notes_of(transfer.constructors, transfer.factories, transfer.asks, transfer.decides)
+            transfer.release()
             if notes is not None:
                 project._notes[node] = notes
         return known

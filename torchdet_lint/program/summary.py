@@ -53,7 +53,10 @@ class Shelf:
 def module_body(skeleton: Skeleton, vocabulary: Vocabulary) -> Body | None:
     """`Summary.body(MODULE)` of a file that was cut: it is parsed already."""
     hollow = Hollow(skeleton.lines, skeleton.bodies, skeleton.tree)
-    return File(hollow, vocabulary).body(MODULE)
+    opened = File(hollow, vocabulary)
+    found = opened.body(MODULE)
+    opened.release()
+    return found
 
 
 class Summary:
@@ -87,6 +90,8 @@ class Summary:
 
     def close(self) -> None:
         """Let the syntax tree go; what was asked so far stays."""
+        if self._opened is not None:
+            self._opened.release()
         self._opened = None
 
     def body(self, name: str) -> Body | None:

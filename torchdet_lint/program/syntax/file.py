@@ -45,6 +45,13 @@ class File:
         self.names = Resolver(self.scopes, vocabulary)
         self.words = vocabulary.programs
 
+    def release(self) -> None:
+        """Let go of everything: names and scopes refer to themselves, and the collector, which would find them, is off
+        in a lint."""
+        self.scopes.release()
+        vars(self.names).clear()
+        vars(self).clear()
+
     @property
     def size(self) -> int:
         """How many characters are parsed so far."""
@@ -202,8 +209,13 @@ class File:
             return None
         if scope.kind == "class":
             return None
-        node = scope.node
         walk = Extractor(self.names, scope)
+        found = self._body(scope, walk)
+        vars(walk).clear()
+        return found
+
+    def _body(self, scope: Scope, walk: Extractor) -> Body:
+        node = scope.node
         if scope.kind == "module":
             walk.block(node.body, ())
             tests = tuple(filter(is_of_call, walk.tests))

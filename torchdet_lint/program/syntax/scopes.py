@@ -171,6 +171,12 @@ class Scopes:
         self._bind_all(self.module, self.tree.body)
         self._bind_late_imports()
 
+    def release(self) -> None:
+        """Let go of the scopes, and of the trees that they hold."""
+        for scope in self.by_name.values():
+            scope.bindings, scope.given, scope.outer, scope.node = {}, {}, None, None
+        vars(self).clear()
+
     def _bind_late_imports(self) -> None:
         """The names of the file that a function imports for all, by a `global`."""
         shared = self._declared_global

@@ -114,6 +114,10 @@ class Transfer(Recorder):
             getattr(self, f"on_{event.kind}")(event)
         return self.found
 
+    def release(self) -> None:
+        """Let go of what refers back to this, so that nothing waits for the collector, which a lint leaves off."""
+        del self.libraries, self.configured, self.hints
+
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
         if "()" in name:
