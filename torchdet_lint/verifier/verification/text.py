@@ -250,6 +250,7 @@ def in_lockstep(report: Outcome) -> list[str]:
             f"lockstep ended at op #{told.ended_at}: {told.why}; what differs after it may follow from what differs "
             "there"
         )
+    lines += [f"lockstep ended in {one.stream} at op #{one.ended_at}: {one.why}" for one in told.threads]
     return lines
 
 
