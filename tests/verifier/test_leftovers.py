@@ -747,6 +747,15 @@ def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(
     assert "and nets.py is in ..: verify from a folder that holds both, or with --in-place" in text(report)
 
 
+@pytest.mark.usefixtures("forks")
+def test_a_module_above_the_folder_that_python_is_not_told_of_is_not_laid_to_the_copy(tmp_path):
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text("")
+    (tmp_path / "examples").mkdir()
+    report = verified(tmp_path / "examples", "import torch\nimport nets\n")
+    assert report.failure.endswith("nets is in .., where Python does not look: verify with PYTHONPATH=..")
+
+
 @pytest.mark.parametrize(
     ("read", "way"),
     [
