@@ -69,8 +69,8 @@ def _losses(report: Outcome) -> list[str]:
     if report.verdict != "diverged" or told is None or not told.compared:
         return []
     if told.first is None:
-        last = f"; the last is {told.last.a:.9g}" if told.last is not None else ""
-        return [f"loss: equal in both runs, {told.compared} of {told.compared}{last}"]
+        end = f"; the last is {told.last.a:.9g}" if told.last is not None else ""
+        return [f"loss: equal in both runs, {told.compared} of {told.compared}{end}"]
     first, last = told.first, told.last or told.first
     most = f", by at most {told.largest:.3g} ({told.relative:.2g} of its value)" if told.largest else ""
     when = f"from step {first.step} on" if first.step else f"in {told.differing} of {told.compared}, first"
