@@ -498,6 +498,12 @@ def test_the_last_line_that_differs_is_told_too(tmp_path):
         ("12.31\nloss 2\n", "12.62\nloss 2\n", True),
         ("12.31\nloss 2\n", "12.62\nloss 3\n", False),
         ("3 4\n", "3 5\n", False),
+        ("20 16% (0.17)\n", "20 16% (0.09)\n", True),
+        ("[0.17] loss 1.5\n", "[0.09] loss 1.5\n", True),
+        ("epoch 1 | 0.17 | 1.5\n", "epoch 1 | 0.09 | 1.5\n", True),
+        ("20 16% (0.17) 1.5\n", "20 16% (0.09) 1.6\n", False),
+        ("tensor(0.17)\n", "tensor(0.09)\n", False),
+        ("tensor([0.17])\n", "tensor([0.09])\n", False),
     ],
 )
 def test_a_bare_number_differs_like_a_result_and_the_report_says_what_to_do_if_it_is_a_time(tmp_path, one, two, hinted):
