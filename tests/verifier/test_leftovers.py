@@ -512,6 +512,14 @@ def test_a_bare_number_differs_like_a_result_and_the_report_says_what_to_do_if_i
     assert bool(left.hint) == hinted
 
 
+@pytest.mark.usefixtures("forks")
+@pytest.mark.parametrize(("number", "said"), [("torch.rand(1).item()", False), ("os.urandom(3)[0] + 0.5", True)])
+def test_what_to_do_about_a_time_is_said_where_no_op_differs(tmp_path, number, said):
+    report = verified(tmp_path, f"import os, torch\ntorch.ones(2).sum()\nprint({number})\n")
+    assert report.verdict == "diverged"
+    assert ("where they tell a time" in text(report)) == said
+
+
 def test_every_run_begins_in_the_folder_as_it_was(tmp_path):
     original, room = tmp_path / "project", tmp_path / "room"
     (original / "sub").mkdir(parents=True)

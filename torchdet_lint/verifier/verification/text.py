@@ -128,7 +128,7 @@ def _left(report: Outcome) -> list[str]:
     lines = []
     for left in [left for left in report.left if left.certain][:4]:
         lines += wrapped(f"left behind: {left.name}: {left.difference}")
-        if left.hint:
+        if left.hint and not report.spread.differing:
             lines += wrapped(f"  {left.hint}", 2)
         if left.last:
             lines += wrapped(f"  the last of it: {left.last}")
