@@ -513,6 +513,13 @@ def test_a_bare_number_differs_like_a_result_and_the_report_says_what_to_do_if_i
 
 
 @pytest.mark.usefixtures("forks")
+def test_a_program_that_runs_nothing_of_torch_has_no_equal_ops(tmp_path):
+    told = text(verified(tmp_path, "import torch, numpy as np\nnp.save('metric.npy', np.random.rand(3))\n"))
+    assert "diverged · metric.npy not equal · no op of torch ran\n" in told
+    assert "  no op of torch ran; what Python, NumPy or a file made of it differs: metric.npy\n" in told
+
+
+@pytest.mark.usefixtures("forks")
 @pytest.mark.parametrize(("number", "said"), [("torch.rand(1).item()", False), ("os.urandom(3)[0] + 0.5", True)])
 def test_what_to_do_about_a_time_is_said_where_no_op_differs(tmp_path, number, said):
     report = verified(tmp_path, f"import os, torch\ntorch.ones(2).sum()\nprint({number})\n")
