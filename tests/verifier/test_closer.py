@@ -134,6 +134,28 @@ def test_losses_without_an_optimizer_are_told_by_how_many_differ():
     assert line.startswith("loss: differs in 2 of 3, first (1 | 2), by at most 1 ")
 
 
+def test_equal_losses_are_told_with_the_last_for_it_may_be_no_number():
+    nan = float("nan")
+    told = Losses(2, 0, 0.0, 0.0, None, Loss(2, nan, nan))
+    (line,) = amounts(types.SimpleNamespace(values=(), verdict="diverged", losses=told))
+    assert line == "loss: equal in both runs, 2 of 2; the last is nan"
+
+
+@pytest.mark.parametrize(
+    ("not_finite", "said"),
+    [
+        (4, "4 of 8 of w and 1 more tensor differ, all where a run has no finite number: nan | 1 at [0]"),
+        (3, "4 of 8 of w and 1 more tensor differ, the largest by 0 (relative 0): nan | 1 at [0]; 3 not finite"),
+    ],
+)
+def test_a_difference_without_a_size_is_told_as_such(not_finite, said):
+    fields = {"op": "aten.mul", "phase": "forward", "step": 0, "tensors": 2, "tensors_differing": 2, "name": "w"}
+    size = {"dtype": "float32", "shape": (8,), "elements": 8, "differing": 4, "largest": 0.0, "relative": 0.0}
+    value = Values(**fields, **size, ulp=0, index=(0,), a=float("nan"), b=1.0, not_finite=not_finite)
+    (line,) = amounts(types.SimpleNamespace(values=(value,), verdict="diverged", losses=None))
+    assert line == f"values: {said}"
+
+
 def test_the_place_of_the_largest_difference_is_told_by_its_index():
     a, b = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4)
     b[0, 1, 1], b[1, 2, 3] = 1.0, 3.0

@@ -498,12 +498,33 @@ def test_the_last_line_that_differs_is_told_too(tmp_path):
         ("12.31\nloss 2\n", "12.62\nloss 2\n", True),
         ("12.31\nloss 2\n", "12.62\nloss 3\n", False),
         ("3 4\n", "3 5\n", False),
+        ("20 16% (0.17)\n", "20 16% (0.09)\n", True),
+        ("[0.17] loss 1.5\n", "[0.09] loss 1.5\n", True),
+        ("epoch 1 | 0.17 | 1.5\n", "epoch 1 | 0.09 | 1.5\n", True),
+        ("20 16% (0.17) 1.5\n", "20 16% (0.09) 1.6\n", False),
+        ("tensor(0.17)\n", "tensor(0.09)\n", False),
+        ("tensor([0.17])\n", "tensor([0.09])\n", False),
     ],
 )
 def test_a_bare_number_differs_like_a_result_and_the_report_says_what_to_do_if_it_is_a_time(tmp_path, one, two, hinted):
     a, b = (remains(tmp_path / name, {}, text) for name, text in (("a", one), ("b", two)))
     (left,) = compare_left(a, b, ordered=True).certain
     assert bool(left.hint) == hinted
+
+
+@pytest.mark.usefixtures("forks")
+def test_a_program_that_runs_nothing_of_torch_has_no_equal_ops(tmp_path):
+    told = text(verified(tmp_path, "import torch, numpy as np\nnp.save('metric.npy', np.random.rand(3))\n"))
+    assert "diverged · metric.npy not equal · no op of torch ran\n" in told
+    assert "  no op of torch ran; what Python, NumPy or a file made of it differs: metric.npy\n" in told
+
+
+@pytest.mark.usefixtures("forks")
+@pytest.mark.parametrize(("number", "said"), [("torch.rand(1).item()", False), ("os.urandom(3)[0] + 0.5", True)])
+def test_what_to_do_about_a_time_is_said_where_no_op_differs(tmp_path, number, said):
+    report = verified(tmp_path, f"import os, torch\ntorch.ones(2).sum()\nprint({number})\n")
+    assert report.verdict == "diverged"
+    assert ("where they tell a time" in text(report)) == said
 
 
 def test_every_run_begins_in_the_folder_as_it_was(tmp_path):
@@ -745,6 +766,15 @@ def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(
     report = verified(tmp_path / "experiment", source)
     assert report.verdict == "failed"
     assert "and nets.py is in ..: verify from a folder that holds both, or with --in-place" in text(report)
+
+
+@pytest.mark.usefixtures("forks")
+def test_a_module_above_the_folder_that_python_is_not_told_of_is_not_laid_to_the_copy(tmp_path):
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "__init__.py").write_text("")
+    (tmp_path / "examples").mkdir()
+    report = verified(tmp_path / "examples", "import torch\nimport nets\n")
+    assert report.failure.endswith("nets is in .., where Python does not look: verify with PYTHONPATH=..")
 
 
 @pytest.mark.parametrize(

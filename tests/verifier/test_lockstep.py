@@ -6,6 +6,7 @@ import ctypes
 import functools
 import sys
 import threading
+from concurrent import futures
 
 import pytest
 
@@ -191,16 +192,137 @@ def test_batches_of_workers_are_those_of_run_a(tmp_path):
     assert torch.equal(a, b)
 
 
-def test_other_threads_go_on_by_themselves_and_the_report_says_so(tmp_path):
-    def body(side):
-        thread = threading.Thread(target=lambda: torch.full((2,), float(side)))
+def in_threads(*works):
+    threads = [threading.Thread(target=work, name=f"worker {number}") for number, work in enumerate(works)]
+    for thread in threads:
         thread.start()
+    for thread in threads:
         thread.join()
+
+
+def test_other_threads_go_on_with_their_values_of_run_a_and_each_has_its_own_causes(tmp_path):
+    def body(side):
+        made = {}
+
+        def noise():
+            made["noise"] = torch.rand(3, generator=seeded(side)).exp()
+
+        def data():
+            made["data"] = torch.from_numpy(numpy.full(3, side, "float32")).sin()
+
+        in_threads(noise, data)
+        total = made["noise"] + made["data"]
+        return total, total * torch.rand(3, generator=seeded(side + 2))
+
+    (a, b), outcome = both(tmp_path, body)
+    assert torch.equal(a[0], b[0])
+    assert torch.equal(a[1], b[1])
+    assert {(item.stream, item.site.op, item.source) for item in outcome.causes} == {
+        ("main", "aten.rand.generator", "random"),
+        ("thread worker 0 (noise)", "aten.rand.generator", "random"),
+        ("thread worker 1 (data)", "aten.lift_fresh", "outside"),
+    }
+    assert not [item for item in outcome.divergences if item.kind != "cause"]
+    assert (outcome.lockstep.replaced, outcome.lockstep.ended_at, outcome.lockstep.threads) == (3, -1, ())
+    assert not any("lockstep" in note for note in outcome.notes)
+
+
+def test_threads_that_share_tasks_keep_their_values_where_they_share_them_otherwise(tmp_path):
+    def body(side):
+        given = [torch.full((3,), float(number)) for number in range(4)]
+        made = {}
+
+        def shares(mine):
+            for number in mine:
+                made[number] = (given[number].exp() * 2).sum()
+
+        in_threads(functools.partial(shares, (1, 0) if side else (0, 1)), functools.partial(shares, (2, 3)))
+        in_threads(*(functools.partial(shares, pair) for pair in ([(2, 3), (0, 1)] if side else [(0, 1), (2, 3)])))
+        return [made[number].item() for number in range(4)]
+
+    (a, b), outcome = both(tmp_path, body)
+    assert a == b
+    assert outcome.identical
+    assert outcome.lockstep.replaced == 0
+
+
+def test_a_race_is_a_cause_beside_others(tmp_path):
+    def body(side):
+        weight = torch.zeros(3)
+        turn = [threading.Event(), threading.Event()]
+        turn[side].set()
+
+        def halves():
+            turn[0].wait()
+            weight.mul_(0.5)
+            turn[1].set()
+
+        def adds():
+            turn[1].wait()
+            weight.add_(1)
+            turn[0].set()
+
+        in_threads(halves, adds, lambda: torch.rand(3, generator=seeded(side)))
+
+    _, outcome = both(tmp_path, body)
+    assert {(item.site.op, item.source) for item in outcome.causes} == {
+        ("aten.rand.generator", "random"),
+        ("aten.mul_.Tensor", "race"),
+    }
+    assert {one.why for one in outcome.lockstep.threads} == {
+        "the op wrote to a tensor that held something else in run A"
+    }
+
+
+def test_what_a_thread_took_from_outside_is_a_cause_though_it_made_the_same_of_it(tmp_path):
+    def body(side):
+        array = numpy.zeros(3, "float32")
+        shared = torch.from_numpy(array)
+
+        def work():
+            array[:] = side + 1
+            return (shared > 0).any()
+
+        in_threads(work)
+        return shared.clone()
+
+    (a, b), outcome = both(tmp_path, body)
+    assert torch.equal(a, b)
+    assert judged(outcome) == [("aten.gt.Scalar", "outside")]
+
+
+def test_a_thread_that_goes_another_way_ends_its_own_lockstep_with_a_line(tmp_path):
+    def body(side):
+        in_threads(lambda: way(side))
+        return torch.rand(3, generator=seeded(side))
+
+    (a, b), outcome = both(tmp_path, body)
+    assert torch.equal(a, b)
+    (ended,) = outcome.lockstep.threads
+    assert (ended.stream, ended.ended_at) == ("thread worker 0 (<lambda>)", 1)
+    assert ended.why.startswith("run A goes another way: to test_lockstep.py:")
+    assert outcome.lockstep.ended_at == -1
+
+
+def test_a_thread_that_only_run_b_has_is_told(tmp_path):
+    def body(side):
+        if side:
+            in_threads(lambda: torch.ones(3) * 2)
+        return torch.rand(3, generator=seeded(side))
+
+    _, outcome = both(tmp_path, body)
+    assert [one.why for one in outcome.lockstep.threads] == ["run A kept nothing that this thread made"]
+
+
+def test_threads_of_a_pool_go_on_by_themselves_and_the_report_says_so(tmp_path):
+    def body(side):
+        with futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(torch.full, (2,), float(side)).result()
         return torch.full((2,), float(side))
 
     (a, b), outcome = both(tmp_path, body)
     assert torch.equal(a, b)
-    assert any("lockstep in other threads and processes (1)" in note for note in outcome.notes)
+    assert "lockstep in threads of pools and in other processes (1): each went on with its own values" in outcome.notes
 
 
 def test_rows_of_numpy_memory_that_are_picked_in_another_order_are_not_written_over(tmp_path):

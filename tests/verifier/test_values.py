@@ -10,7 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 
+from recordings import recorded, records  # noqa: E402
+
 from torchdet_lint.verifier import trace  # noqa: E402
+from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.recording.values import leaves  # noqa: E402
 from torchdet_lint.verifier.steps.checkpoints import Checkpoints  # noqa: E402
@@ -91,3 +94,23 @@ def test_a_batch_of_another_graph_is_not_called_the_same_batch(tmp_path):
     told = compare_steps(tmp_path / "a.tdsteps", tmp_path / "b.tdsteps")
     assert told.differences[0].group == "batch"
     assert "read different data" in told.meaning
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, at: x[0][at].fill_(1.0),
+        lambda x, at: x[0].view(2, 3)[:, at].fill_(1.0),
+        lambda x, at: x[0].view(2, 3)[:, :2].t()[at].copy_(torch.ones(2)),
+    ],
+)
+def test_the_same_value_at_another_place_of_a_tensor_is_another_input_of_what_reads_it(tmp_path, write):
+    def body(at):
+        x = torch.zeros(1, 6)
+        write(x, at)
+        torch.cat((x, x))
+
+    traces = [recorded(tmp_path, functools.partial(body, at), str(at)) for at in (0, 1)]
+    one, two = ([record.inputs for site, record in records(path) if site.op == "aten.cat"] for path in traces)
+    assert one != two
+    assert [item.source for item in compare(*traces).causes] == ["number"]

@@ -745,6 +745,19 @@ def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_th
 
 
 @pytest.mark.usefixtures("forks")
+def test_a_fix_has_no_price_where_plain_runs_do_another_amount_of_work(tmp_path):
+    (tmp_path / "p.py").write_text(
+        "import torch\nx = torch.randn(1)\nfor _ in range(int(abs(x.item()) * 1e4)):\n    x = x.sin()\n"
+    )
+    report = verify_fixed(
+        Program("script", str(tmp_path / "p.py")), VerifyOptions(interventions=Interventions(("TDL101",)), timeout=240)
+    )
+    assert report.fix.cured
+    assert report.fix.ratio == 0
+    assert "CPU time" not in on_screen(report)
+
+
+@pytest.mark.usefixtures("forks")
 def test_an_edit_that_cures_is_told_where_no_fix_at_run_time_does(tmp_path, monkeypatch):
     """A seed from a date: the runs cannot be given another one, the source can."""
     source = (

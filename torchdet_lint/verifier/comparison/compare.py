@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.comparison.align import Aligner
 from torchdet_lint.verifier.comparison.cursor import Identities
 from torchdet_lint.verifier.comparison.interleaving import compare_tasks
 from torchdet_lint.verifier.comparison.losses import losses
-from torchdet_lint.verifier.comparison.outcome import Comparison, Lockstep
+from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.picture import Heat, Picture
-from torchdet_lint.verifier.comparison.processes import Aside, compare_aside, together, without_received
+from torchdet_lint.verifier.comparison.processes import Aside, Company, compare_aside, without_received
 from torchdet_lint.verifier.trace import GRAPH, REGION, Timeline, Trace, TraceError, environments
 
 if TYPE_CHECKING:
@@ -40,15 +39,12 @@ def compare(
     here = main.divergences()
     tasks = compare_tasks(a, b, (main.timeline, main.timeline_b), identities) if here else None
     in_another_order = tasks == []
-    found = without_received(together(here if tasks is None else tasks, aside.found))
+    company = Company(b, main.timeline_b)
+    found = without_received(company.together(here if tasks is None else tasks, aside.found))
     said = [str(note[kind]) for kind in ("missed", "steps") for t in (a, b) for note in t.notes if kind in note]
     flat = (environments.flat(a.header), environments.flat(b.header))
     notes = [*main.excused(), *main.notes, *aside.notes, *dict.fromkeys(said)]
-    if main.timeline_b.in_lockstep and len(b.streams) > 1:
-        notes.append(
-            f"lockstep in other threads and processes ({len(b.streams) - 1}): run B went on with run A's values in the "
-            "main thread of the program alone"
-        )
+    notes += company.left_out()
     if in_another_order:
         notes.append("the order of asyncio's tasks, which was another one in each run; every task did the same")
     if any(site.op == REGION for site in main.left.sites):
@@ -79,16 +75,9 @@ def compare(
         aside=max(aside.records),
         losses=losses(*_with_losses(a, b), early=early),
         picture=Picture((main.lane("main"), *aside.lanes), tuple(map(_heat, found)), flat),
-        lockstep=_lockstep(main.timeline_b),
+        lockstep=company.told(),
         devices=("cpu", "cuda") if a.header.get("environment", {}).get("cuda") else ("cpu",),
     )
-
-
-def _lockstep(when: Timeline) -> Lockstep | None:
-    if not when.in_lockstep:
-        return None
-    ended = when.alone_after
-    return Lockstep(when.replaced, -1 if ended == math.inf else int(ended), when.alone_because)
 
 
 def _with_losses(a: Trace, b: Trace) -> tuple[Timeline, Timeline]:

@@ -23,11 +23,12 @@ _MOST_TASKS = 20
 Spans = list[tuple[int, int]]
 
 
-def with_races(found: list[Divergence]) -> list[Divergence]:
+def with_races(found: list[Divergence], *, apart: bool = False) -> list[Divergence]:
     """What threads or tasks did otherwise than in the other run: one that read other tensors, though nothing of its
-    own differed before, read what another had written by then. That is a cause where no other is known.
+    own differed before, read what another had written by then. That is a cause where no other is known, or where no
+    thread goes on with what another did otherwise (`apart`).
     """
-    if not any(item.kind == "cause" and item.source != "order" for item in found):
+    if apart or not any(item.kind == "cause" and item.source != "order" for item in found):
         first = next((item for item in found if item.source == "order"), None)
         found = [msgspec.structs.replace(item, source="race") if item is first else item for item in found]
     return [

@@ -82,14 +82,24 @@ class Parting(msgspec.Struct, frozen=True):
     rejoined: bool
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """A thread that was followed up to the record `ended_at`, and in a few words why no further."""
+
+    stream: str
+    ended_at: int
+    why: str
+
+
 class Lockstep(msgspec.Struct, frozen=True):
-    """How far run B went on with run A's values where its own differed: after how many ops (`replaced`), and up to
-    which record (`ended_at`, -1: to its end), in a few words `why`.
+    """How far run B went on with run A's values where its own differed: after how many ops of all threads (`replaced`),
+    and up to which record of the main thread (`ended_at`, -1: to its end), in a few words `why`. `threads` are the
+    other ones that were not followed to their end.
     """
 
     replaced: int
     ended_at: int = -1
     why: str = ""
+    threads: tuple[Ended, ...] = ()
 
 
 class Comparison(msgspec.Struct, frozen=True):

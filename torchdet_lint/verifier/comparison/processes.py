@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -9,8 +10,9 @@ import msgspec
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.align import Aligner
 from torchdet_lint.verifier.comparison.interleaving import with_races
-from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Source
+from torchdet_lint.verifier.comparison.outcome import Divergence, Ended, Evidence, Lockstep, Source
 from torchdet_lint.verifier.comparison.picture import Lane
+from torchdet_lint.verifier.trace import Timeline
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.cursor import Identities
@@ -44,6 +46,7 @@ def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
         for side, one in enumerate(sums):
             records[side] += sum(row.executions for row in one.values())
         differ = {n for n in {*sums[0], *sums[1]} if _unlike(sums[0].get(n), sums[1].get(n))}
+        differ |= _replaced(b, kind, identities)
         if not differ:
             continue
         more = _counts(sums[0]) != _counts(sums[1])
@@ -52,7 +55,8 @@ def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
         if kind == "thread":
             # Threads may share tasks too: where they read the same in all, no thread read what another had written.
             shared = {n for n in differ & set(sums[0]) & set(sums[1]) if sums[0][n].inputs == sums[1][n].inputs}
-            twins = with_races([i for i in twins if i.source != "order" or identities[i.site] not in shared])
+            twins = [i for i in twins if i.source != "order" or identities[i.site] not in shared]
+            twins = with_races(twins, apart=_go_in_lockstep(b))
         if kind == "thread" and more and not twins:
             notes.append(_NOT_AS_MUCH.format(words))
             continue
@@ -70,6 +74,23 @@ def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
             rest[0] = msgspec.structs.replace(rest[0], kind="cause", source=source)
         found += rest
     return Aside(found, notes, (records[0], records[1]), lanes)
+
+
+def _go_in_lockstep(b: Trace) -> bool:
+    """Whether all threads of a run went on with another's values where their own differed."""
+    threads = [stream for stream in b.streams if stream.kind != "process"]
+    return all(Timeline(b.marks(stream)).in_lockstep for stream in threads)
+
+
+def _replaced(b: Trace, kind: str, identities: Identities) -> set[int]:
+    """Sites at which a run in lockstep went on with another value, though it may have made the same of its own."""
+    found = set()
+    for stream in b.streams:
+        at = Timeline(b.marks(stream)).replaced_at if stream.kind == kind else frozenset()
+        if at:
+            numbers = identities.of(b.sites(stream))
+            found |= {numbers[record.site] for index, record in enumerate(b.records(stream)) if index in at}
+    return found
 
 
 def _counts(sums: dict[int, _Sum]) -> dict[int, int]:
@@ -98,6 +119,43 @@ def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence
         return first + _elsewhere(taken, told)
     rest = _elsewhere(aside, main)
     return main + [msgspec.structs.replace(item, kind="consequence", source=_doubtful(item)) for item in rest]
+
+
+class Company:
+    """The threads of run `b` that went on with another run's values, where its main one (`main`) did."""
+
+    def __init__(self, b: Trace, main: Timeline) -> None:
+        streams = [stream for stream in b.streams if stream.kind != "main"] if main.in_lockstep else []
+        times = {stream.called: Timeline(b.marks(stream)) for stream in streams}
+        self._main = main
+        self._threads = {called: when for called, when in times.items() if when.in_lockstep}
+        self._rest = len(streams) - len(self._threads)
+
+    def together(self, main: list[Divergence], aside: list[Divergence]) -> list[Divergence]:
+        """What differs in the main thread and aside. Nothing follows from what a thread of the company did otherwise:
+        all went on with the values of the other run.
+        """
+        own = [item for item in aside if item.stream in self._threads]
+        return together(main, [item for item in aside if item.stream not in self._threads]) + _elsewhere(own, main)
+
+    def left_out(self) -> list[str]:
+        """A line for the threads and processes that went on by themselves."""
+        if not self._rest:
+            return []
+        return [f"lockstep in threads of pools and in other processes ({self._rest}): each went on with its own values"]
+
+    def told(self) -> Lockstep | None:
+        """How far the runs went in lockstep; None where each went by itself."""
+        if not self._main.in_lockstep:
+            return None
+        every = [("", self._main), *self._threads.items()]
+        ended = [Ended(name, int(when.alone_after), when.alone_because) for name, when in every if _ends(when)]
+        main = ended.pop(0) if _ends(self._main) else Ended("", -1, "")
+        return Lockstep(sum(when.replaced for _, when in every), main.ended_at, main.why, tuple(ended))
+
+
+def _ends(when: Timeline) -> bool:
+    return when.alone_after != math.inf
 
 
 def _elsewhere(items: list[Divergence], others: list[Divergence]) -> list[Divergence]:

@@ -47,10 +47,10 @@ def _word_sum(view: memoryview) -> int:
 try:
     import xxhash
 
-    NAME = "xxh3-64-memory-3"
+    NAME = "xxh3-64-memory-4"
     digest_bytes: Bytes = xxhash.xxh3_64_intdigest
 except ImportError:
-    NAME = "crc32-sum64-memory-3"
+    NAME = "crc32-sum64-memory-4"
     digest_bytes = _stdlib
 
 

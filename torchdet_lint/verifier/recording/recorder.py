@@ -26,7 +26,7 @@ from torchdet_lint.verifier.patching.frames import runs_users, starter
 from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
 from torchdet_lint.verifier.recording.lines import Classifier
-from torchdet_lint.verifier.recording.lockstep.joining import in_lockstep
+from torchdet_lint.verifier.recording.lockstep.joining import Lockstep
 from torchdet_lint.verifier.recording.streams import TASK_TAKERS, Run, Stream
 from torchdet_lint.verifier.recording.watching import closeup as closeups
 from torchdet_lint.verifier.recording.watching import progress, tasks
@@ -85,7 +85,8 @@ class Recorder:
         self.path = Path(path)
         self._label = label
         self._closeup = closeup
-        self._lockstep = lockstep
+        self._values = lockstep
+        self._lockstep: Lockstep | None = None
         self._roots = tuple(roots)
         self._about = about or {}
         self._starts = starts or {}
@@ -97,6 +98,7 @@ class Recorder:
         roots = self._roots or (Path.cwd(), Path(sys._getframe(1).f_code.co_filename).parent)
         classifier = Classifier(roots, str(Path(torch.__file__).parent))
         self._run = run = Run(self.path, classifier, self._about, self._starts, self._label)
+        self._lockstep = Lockstep(Path(self._values)) if self._values else None
         self._mode = self._enter(run, Stream(run, "process" if self._label else "main", "main"))
         self._patch(run)
         return self
@@ -164,8 +166,8 @@ class Recorder:
         dispatch = dispatcher(run, stream)
         if self._closeup:
             dispatch = closeups.watching(self._closeup, run, stream, dispatch)
-        if self._lockstep and stream.kind == "main":
-            dispatch = in_lockstep(self._lockstep, run, stream, dispatch)
+        if self._lockstep is not None:
+            dispatch = self._lockstep.join(run, stream, dispatch)
         mode = stream.mode = direct(dispatch)
         _keep_compiler_out(dispatch)
         mode.__enter__()

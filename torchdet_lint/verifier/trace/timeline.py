@@ -31,14 +31,19 @@ class Timeline:
         """Where the process first seeded torch; empty where that is not known."""
         self.in_lockstep = any(mark.kind == "followed" for mark in marks)
         """Whether the run went on with another's values where its own differed."""
-        self.replaced = sum(mark.kind == "replaced" for mark in marks)
-        """After how many records it did."""
+        self.replaced_at = frozenset(mark.at for mark in marks if mark.kind == "replaced")
+        """After which records it did."""
         self._own = {mark.at: bool(mark.number) for mark in marks if mark.kind in _LOCKSTEP}
         ends = [(mark.at, mark.name) for mark in marks if mark.kind == "unfollowed"]
         self.alone_after: float = ends[0][0] if ends else math.inf
         self.alone_because = ends[0][1] if ends else ""
         """The record after which the run went on by itself, and why."""
         self._losses = [(mark.at, mark.value) for mark in marks if mark.kind == "loss"]
+
+    @property
+    def replaced(self) -> int:
+        """After how many records it did."""
+        return len(self.replaced_at)
 
     def step(self, index: int) -> int:
         """The step, from 1, of the optimizer that makes the most of them; 0 where none makes any."""

@@ -1,4 +1,6 @@
-"""The source of a program -> the first path above its working folder that it names, and that exists."""
+"""The source of a program -> the first path above its working folder that it names, and that exists; whether it makes
+Python look for modules elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,21 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 100
 _MOST_BYTES = 1 << 18
+_LOOKS = (b"sys.path", b"addsitedir", b"import_module", b"runpy")
 _JOINS = frozenset({"join", "Path", "PurePath", "joinpath"})
+
+
+def changes_path(folder: Path, files: Iterable[str]) -> bool:
+    """Whether one of `files`, which are relative to `folder`, may tell Python where to look for modules."""
+    for name in [name for name in files if name.endswith(".py")][:_MOST_FILES]:
+        try:
+            with (folder / name).open("rb") as opened:
+                text = opened.read(_MOST_BYTES)
+        except OSError:
+            return True
+        if any(word in text for word in _LOOKS):
+            return True
+    return False
 
 
 def named_above(folder: Path, files: Iterable[str]) -> tuple[str, str] | None:

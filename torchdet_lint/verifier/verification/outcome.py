@@ -152,8 +152,8 @@ class Attempt(msgspec.Struct, frozen=True):
 
 class FixOutcome(msgspec.Struct, frozen=True):
     """What the fixes did: `fixes` is the smallest set that suffices (all that were tried, where none does), `ratio` the
-    CPU time of a fixed run to a plain one. `command` edits the source; of the edited program `edited_runs` runs were
-    verified, and all were equal.
+    CPU time of a fixed run to a plain one, 0 where that is not known. `command` edits the source; of the edited program
+    `edited_runs` runs were verified, and all were equal.
     """
 
     cured: bool

@@ -142,6 +142,9 @@ def _place(cause: Cause) -> tuple[str, ...]:
 
 
 def _ratio(plain: Report, fixed: Report) -> float:
+    """The CPU time of a fixed run to a plain one; 0 where the plain runs take different paths, and so do other work."""
+    if plain.spread.partings:
+        return 0.0
     whole = [[run.cpu_seconds for run in report.runs if run.status == "finished"] for report in (plain, fixed)]
     times = [min(seconds, default=0.0) for seconds in whole]
     return round(times[1] / times[0], 2) if times[0] else 0.0

@@ -91,7 +91,8 @@ def report_on(
     consequences = len(outcome.divergences) - sum(1 + len(cause.places) for cause in shown)
     remains = left or Leftovers()
     if outcome.identical and remains.certain:
-        shown = [_of_what_is_left(remains.certain, program, root, lint=lint, measured=measured)]
+        equal = "every op of torch is equal" if outcome.compared else "no op of torch ran"
+        shown = [_of_what_is_left(remains.certain, equal, program, root, lint=lint, measured=measured)]
     shown = [_from_here(cause, root) for cause in shown]
     return Report(
         verdict="identical" if (outcome.identical and not remains.certain) or harmless else "diverged",
@@ -324,9 +325,11 @@ def _cause(item: Divergence, outcome: Comparison, known: _Known) -> Cause:
 
 
 def _of_what_is_left(
-    left: tuple[Left, ...], program: tuple[str, ...], root: Path, *, lint: bool, measured: str
+    left: tuple[Left, ...], equal: str, program: tuple[str, ...], root: Path, *, lint: bool, measured: str
 ) -> Cause:
-    """The cause where every op was equal: what the linter says of the program's file is all that is known of it."""
+    """The cause where no op differs, as `equal` says: what the linter says of the program's file is all that is known
+    of it.
+    """
     names = ", ".join(one.name for one in left[:3])
     findings = explain.lint(_entry(program, root), measured=measured) if lint else ()
     told = [finding for code in explain.OUTSIDE_TORCH for finding in findings if finding.code == code]
@@ -334,7 +337,7 @@ def _of_what_is_left(
         rule="",
         name="",
         also=tuple(dict.fromkeys(finding.code for finding in told)),
-        message=f"every op of torch is equal; what Python, NumPy or a file made of it differs: {names}",
+        message=f"{equal}; what Python, NumPy or a file made of it differs: {names}",
         kind="left",
         source="left",
         op=left[0].name,

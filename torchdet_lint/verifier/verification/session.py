@@ -331,7 +331,7 @@ class Session:
             failure += "; verify it under its launcher: verify -- torchrun --nproc-per-node 2 " + " ".join(
                 self._words()
             )
-        missing = self.workspace.without(tail)
+        missing = self.workspace.without(tail, self.workspace.source(self._words(), said))
         if result.status == "failed" and not missing:
             missing = self.workspace.beside(self._words(), said)
         if missing:

@@ -14,6 +14,7 @@ LINES = 30
 ASIDE = {"thread": "another thread", "process": "a worker"}
 """What runs beside the main thread where it is the scheduler's choice who does what."""
 UNDER = {"pair": " under the same conditions", "stress": " under stress", "lockstep": " in lockstep"}
+_NO_OP = "no op of torch ran"
 _MEASURABLE = 1.1
 """Ratios of CPU time up to this differ from run to run."""
 _BEFORE_STEPS = frozenset({"init", "load", "split"})
@@ -74,7 +75,8 @@ def _verdict(report: Outcome, colour: bool) -> str:
     what = f"{causes} root cause{'s' if causes != 1 else ''}"
     ops = differing_of(report)
     if report.left and not report.spread.differing and not report.spread.partings:
-        ops = f"{_counted(report.spread.compared, 'op')} {'is' if report.spread.compared == 1 else 'are'} equal"
+        count_equal = report.spread.compared
+        ops = f"{_counted(count_equal, 'op')} {'is' if count_equal == 1 else 'are'} equal" if count_equal else _NO_OP
         what = f"{', '.join(left.name for left in report.left if left.certain)} not equal"
     return paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", RED, colour)
 
@@ -102,7 +104,7 @@ def without_ops(report: Outcome) -> str:
     if report.verdict != "identical" or report.spread.compared:
         return ""
     others = ": compared is what the program printed and wrote, and its exit status" * (report.mode != "compare")
-    return f"no op of torch ran{others}"
+    return f"{_NO_OP}{others}"
 
 
 def but_for_timings(report: Outcome) -> str:
@@ -128,7 +130,7 @@ def _left(report: Outcome) -> list[str]:
     lines = []
     for left in [left for left in report.left if left.certain][:4]:
         lines += wrapped(f"left behind: {left.name}: {left.difference}")
-        if left.hint:
+        if left.hint and not report.spread.differing:
             lines += wrapped(f"  {left.hint}", 2)
         if left.last:
             lines += wrapped(f"  the last of it: {left.last}")
@@ -250,6 +252,7 @@ def in_lockstep(report: Outcome) -> list[str]:
             f"lockstep ended at op #{told.ended_at}: {told.why}; what differs after it may follow from what differs "
             "there"
         )
+    lines += [f"lockstep ended in {one.stream} at op #{one.ended_at}: {one.why}" for one in told.threads]
     return lines
 
 

@@ -14,10 +14,10 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.verifier.verification.above import named_above
+from torchdet_lint.verifier.verification.above import changes_path, named_above
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MOST_BYTES = 2 << 30
 MOST_FILES = 50_000
@@ -191,9 +191,10 @@ class Workspace:
         """A text that the program wrote with the copy's name turned to the folder's."""
         return text if self.in_place else text.replace(str(self.folder), str(self.original))
 
-    def without(self, error: str) -> str:
+    def without(self, error: str, source: Sequence[str] = ()) -> str:
         """What a run did not find, as `error` says (folder's name turned back), though it stands above the folder, of
-        which alone there are copies: where, and what to do.
+        which alone there are copies: where, and what to do. A module that nothing in the `source` makes Python look
+        for there would not be found without a copy either.
         """
         if self.in_place:
             return ""
@@ -209,19 +210,25 @@ class Workspace:
         if found is None or found.is_relative_to(self.original):
             return ""
         above = os.path.relpath(found.parent, self.original)
+        if named is not None and named["module"] and source and not changes_path(self.original, source):
+            return f"{found.name} is in {above}, where Python does not look: verify with PYTHONPATH={above}"
         # What is relative to the working folder would lead elsewhere from a folder above it.
         way = "verify with --in-place" if relative else "verify from a folder that holds both, or with --in-place"
         return f"the runs are made in a copy of this folder, and {found.name} is in {above}: {way}"
+
+    def source(self, words: Iterable[str], error: str) -> list[str]:
+        """The files of the folder that are among `words` of a command, or that `error` names on the way to it."""
+        folder = f"{self.original}{os.sep}"
+        files = dict.fromkeys([*words, *(name.removeprefix(folder) for name in _FRAME.findall(error))])
+        return [name for name in files if self._start is not None and name in self._start.files]
 
     def beside(self, words: Iterable[str], error: str) -> str:
         """What the source of a program names above the folder and may have missed in the copy: where, and what to do.
         `words` are those of its command, and `error` (folder's name turned back) names the files on the way to it.
         """
-        if self.in_place or self._start is None or _OF_SOURCE.search(error):
+        if self.in_place or _OF_SOURCE.search(error):
             return ""
-        folder = f"{self.original}{os.sep}"
-        files = dict.fromkeys([*words, *(name.removeprefix(folder) for name in _FRAME.findall(error))])
-        found = named_above(self.original, [name for name in files if name in self._start.files])
+        found = named_above(self.original, self.source(words, error))
         if found is None:
             return ""
         place, path = found

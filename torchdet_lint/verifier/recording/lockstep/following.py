@@ -27,7 +27,7 @@ from torchdet_lint.verifier.recording.lockstep.listening import (
     taken,
     tensors_of,
 )
-from torchdet_lint.verifier.recording.lockstep.rows import Kept, Reader, Row, Told, record_of, work_of
+from torchdet_lint.verifier.recording.lockstep.rows import Kept, Row, Told, record_of, work_of
 from torchdet_lint.verifier.recording.op.memory import extent
 from torchdet_lint.verifier.recording.values import base_of, bytes_of, tensors_in
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.verifier.ops.plans import Plan
+    from torchdet_lint.verifier.recording.lockstep.rows import Rows
     from torchdet_lint.verifier.recording.streams import Run, Stream
     from torchdet_lint.verifier.trace import Record, Site
 
@@ -46,13 +47,14 @@ class UnfitError(Exception):
 
 
 class Following(Listener):
-    """Holds what the main thread makes against the rows of run A."""
+    """Holds what a thread makes against its rows of run A. What is `astray` is so for all threads of the run."""
 
-    def __init__(self, path: Path, run: Run, stream: Stream) -> None:
+    def __init__(self, kept: Rows, astray: set[tuple[int, int]], run: Run, stream: Stream) -> None:
         super().__init__(run, stream)
-        self._rows = Reader(path)
+        self._rows = kept.of(stream.name)
+        self._works = kept.works
         self._alike: set[tuple[int, int]] = set()
-        self._astray: set[tuple[int, int]] = set()
+        self._astray = astray
         self._mark("followed", cause=False, at=0)
 
     def after(self, plan: Plan, args: Any, kwargs: Any, out: Any, kept: Read) -> Any:
@@ -74,7 +76,7 @@ class Following(Listener):
     ) -> Any:
         row = self._rows.next()
         if row is None:
-            return self._end(out, "what run A made is kept no further: no room was left for more, or it ended there")
+            return self._end(out, self._rows.ended)
         mine, theirs = record_of(self.record), record_of(row.record)
         if not self._at_one_place(mine, theirs):
             return self._end(out, f"run A goes another way: to {_told(self._rows.sites[theirs.site])}")
@@ -84,7 +86,7 @@ class Following(Listener):
             return out
         cause = self._astray.isdisjoint(map(_place, read.tensors))
         reads_other = came or mine.inputs != theirs.inputs or mine.scalars != theirs.scalars
-        if reads_other and work_of(mine._replace(site=theirs.site)) in self._rows.works:
+        if reads_other and work_of(self.stream.rows[mine.site], mine) in self._works:
             self._astray.update(map(_place, made.tensors))
             self._mark("reordered", cause=cause)
             return out

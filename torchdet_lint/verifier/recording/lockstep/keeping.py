@@ -6,22 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.recording.dispatcher import Quiet
 from torchdet_lint.verifier.recording.lockstep.listening import NOTHING, Listener, Made, Read, made_of, taken
-from torchdet_lint.verifier.recording.lockstep.rows import Told, Writer, record_of
+from torchdet_lint.verifier.recording.lockstep.rows import Told, record_of
 from torchdet_lint.verifier.recording.values import bytes_of, tensors_in
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torchdet_lint.verifier.ops.plans import Plan
+    from torchdet_lint.verifier.recording.lockstep.rows import Writer
     from torchdet_lint.verifier.recording.streams import Run, Stream
 
 
 class Keeping(Listener):
-    """Writes down what the main thread makes."""
+    """Writes down what a thread makes."""
 
-    def __init__(self, path: Path, run: Run, stream: Stream) -> None:
+    def __init__(self, writer: Writer, run: Run, stream: Stream) -> None:
         super().__init__(run, stream)
-        self._writer = Writer(path)
+        self._writer = writer
         self._sites: set[int] = set()
 
     def after(self, plan: Plan, args: Any, kwargs: Any, out: Any, kept: Read) -> Any:
@@ -53,7 +52,9 @@ class Keeping(Listener):
         count = len(made.tensors)
         told = Told(site, tuple(rows[:count]), tuple(rows[count:]), tuple(made.numbers))
         try:
-            self.listens = self._writer.write(record, told, [data for data in elements if data is not None])
+            self.listens = self._writer.write(
+                self.stream.name, record, told, [data for data in elements if data is not None]
+            )
         except OSError:
             # A disk that is full: run B follows up to here.
             self.listens = False

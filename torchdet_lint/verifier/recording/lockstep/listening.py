@@ -1,4 +1,4 @@
-"""A record of the main thread -> its bytes, and the values that went into it: what both runs in lockstep look at."""
+"""A record of a thread -> its bytes, and the values that went into it: what both runs in lockstep look at."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Made(NamedTuple):
 
 
 class Listener:
-    """A tap at the main thread that knows the bytes of each record."""
+    """A tap at a thread that knows the bytes of each record."""
 
     def __init__(self, run: Run, stream: Stream) -> None:
         self.run, self.stream = run, stream
@@ -59,7 +59,7 @@ class Listener:
     def due(self) -> bool:
         """Whether anybody follows yet; not in a process that was forked."""
         self._begin, self._flushed = len(self.stream.buffer), None
-        return self.listens and self.stream.kind == "main"
+        return self.listens and self.stream.kind != "process"
 
     @property
     def record(self) -> bytes:

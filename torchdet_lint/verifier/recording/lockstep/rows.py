@@ -1,7 +1,8 @@
 """What one run made at each of its records <-> a file of rows, read in order: the record, and the tensors with it.
 
-A row is three lengths, the bytes of the record, what is told of the tensors, and their elements one behind the other.
-The rows end with the run, or where there is no room for more.
+A row is the number of a stream, three lengths, the bytes of the record, what is told of the tensors, and their elements
+one behind the other. The rows of all threads stand in one file, as they came. They end with the run, or where there is
+no room for more.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import threading
+from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,13 +19,15 @@ import msgspec
 from torchdet_lint.verifier.trace import Record, Site, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 MOST_BYTES = 1 << 32
 """How large the file becomes at most; a quarter of what is free on the disk where that is less."""
-_LENGTHS = struct.Struct("<IIQ")
+_HEAD = struct.Struct("<IIIQ")
 _SHARE = 4
+_NO_MORE = "what run A made is kept no further: no room was left for more, or it ended there"
+_NONE = "run A kept nothing that this thread made"
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -41,13 +46,15 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
 
 class Told(msgspec.Struct, frozen=True, array_like=True):
     """What is told of a record beside its bytes: its site where that is a new one, and what it made. `numbers` are what
-    it gave to Python, or digests of texts and arrays; `leaves` are tensors that it read and no op had made.
+    it gave to Python, or digests of texts and arrays; `leaves` are tensors that it read and no op had made. The first
+    of a stream tells what the `stream` is called.
     """
 
     site: Site | None
     made: tuple[Kept, ...]
     leaves: tuple[Kept, ...]
     numbers: tuple[bool | int | float | str, ...] = ()
+    stream: str = ""
 
 
 class Row(NamedTuple):
@@ -67,58 +74,83 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self._file = path.open("xb", buffering=0)
         self._left = min(MOST_BYTES, shutil.disk_usage(path.parent).free // _SHARE)
+        self._streams: dict[str, int] = {}
+        self._lock = threading.Lock()
 
-    def write(self, record: bytes, told: Told, elements: Sequence[bytes]) -> bool:
+    def write(self, stream: str, record: bytes, told: Told, elements: Sequence[bytes]) -> bool:
         """Whether there was room for the row."""
-        about = msgspec.msgpack.encode(told)
-        size = sum(map(len, elements))
-        self._left -= _LENGTHS.size + len(record) + len(about) + size
-        if self._left < 0:
-            return False
-        for part in (_LENGTHS.pack(len(record), len(about), size) + record + about, *elements):
-            rest = memoryview(part)
-            while rest:
-                rest = rest[self._file.write(rest) :]
-        return True
+        with self._lock:
+            number = self._streams.setdefault(stream, len(self._streams))
+            about = msgspec.msgpack.encode(msgspec.structs.replace(told, stream=stream if told.site else ""))
+            size = sum(map(len, elements))
+            self._left -= _HEAD.size + len(record) + len(about) + size
+            if self._left < 0:
+                return False
+            for part in (_HEAD.pack(number, len(record), len(about), size) + record + about, *elements):
+                rest = memoryview(part)
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            return True
+
+
+class Rows:
+    """What a whole run kept. `works` is what it did, in whichever order and thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begins: dict[str, array[int]] = {}
+        self._sites: dict[str, dict[int, Site]] = {}
+        self.works = frozenset(self._look())
+
+    def of(self, stream: str) -> Reader:
+        """The rows of one stream: none, where the run had no thread of that name."""
+        return Reader(self._path, self._begins.get(stream, array("Q")), self._sites.get(stream, {}))
+
+    def _look(self) -> set[int]:
+        """Note where the rows of each stream begin."""
+        names: dict[int, str] = {}
+        works = set()
+        with self._path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            while len(head := file.read(_HEAD.size)) == _HEAD.size:
+                number, record, about, elements = _HEAD.unpack(head)
+                begin = file.tell() - _HEAD.size
+                if file.tell() + record + about + elements > size:
+                    break
+                found, told = record_of(file.read(record)), _DECODER.decode(file.read(about))
+                name = names.setdefault(number, told.stream)
+                self._begins.setdefault(name, array("Q")).append(begin)
+                sites = self._sites.setdefault(name, {})
+                if told.site is not None:
+                    sites[found.site] = Site(*told.site)
+                works.add(work_of(sites[found.site], found))
+                file.seek(elements, 1)
+        return works
 
 
 class Reader:
-    """Reads rows in order, and the elements of those that are asked for."""
+    """Reads the rows of one stream in order, and the elements of those that are asked for."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, begins: array[int], sites: dict[int, Site]) -> None:
         self._file = path.open("rb")
-        self._size = os.fstat(self._file.fileno()).st_size
-        self.sites: dict[int, Site] = {}
-        """The sites of the rows so far, by number."""
-        self.works = frozenset(map(work_of, self._records()))
-        """What the whole run did, in whichever order."""
-        self._file.seek(0)
-
-    def _records(self) -> Iterator[Record]:
-        while (row := self.next()) is not None:
-            yield record_of(row.record)
+        self._begins = begins
+        self._at = 0
+        self.sites = sites
+        self.ended = _NO_MORE if begins else _NONE
 
     def next(self) -> Row | None:
-        """The next row; None behind the last whole one."""
-        head = self._file.read(_LENGTHS.size)
-        if len(head) < _LENGTHS.size:
+        """The next row; None behind the last."""
+        if self._at == len(self._begins):
             return None
-        record, about, size = _LENGTHS.unpack(head)
-        if self._file.tell() + record + about + size > self._size:
-            return None
-        row = Row(self._file.read(record), _DECODER.decode(self._file.read(about)), self._file.tell())
-        self._file.seek(size, 1)
-        if row.told.site is not None:
-            self.sites[record_of(row.record).site] = Site(*row.told.site)
-        return row
+        self._file.seek(self._begins[self._at])
+        self._at += 1
+        _, record, about, _ = _HEAD.unpack(self._file.read(_HEAD.size))
+        return Row(self._file.read(record), _DECODER.decode(self._file.read(about)), self._file.tell())
 
     def elements(self, row: Row) -> list[bytes]:
         """The elements of every tensor of a row, in order; empty where they are not kept."""
-        back = self._file.tell()
         self._file.seek(row.at)
-        found = [self._file.read(max(kept.size, 0)) for kept in (*row.told.made, *row.told.leaves)]
-        self._file.seek(back)
-        return found
+        return [self._file.read(max(kept.size, 0)) for kept in (*row.told.made, *row.told.leaves)]
 
 
 def record_of(payload: bytes) -> Record:
@@ -126,6 +158,6 @@ def record_of(payload: bytes) -> Record:
     return next(iter(decode(payload)))
 
 
-def work_of(record: Record) -> int:
-    """What an op did, whenever it did it: a digest of its site, and of what it read and made."""
-    return hash((record.site, record.scalars, record.inputs, record.digests))
+def work_of(site: Site, record: Record) -> int:
+    """What an op at `site` did, whenever it did it: a digest of where, and of what it read and made."""
+    return hash((site, record.scalars, record.inputs, record.digests))

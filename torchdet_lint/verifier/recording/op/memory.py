@@ -59,6 +59,15 @@ def extent(tensor: torch.Tensor) -> int:
         return 0
 
 
+def place_of(tensor: torch.Tensor) -> object:
+    """Where in its storage a tensor was written: the same elements may go to other places."""
+    try:
+        offset = tensor.storage_offset()
+        return offset if tensor.is_contiguous() else (offset, *tensor.stride())
+    except (RuntimeError, NotImplementedError):
+        return 0
+
+
 def form_of(tensor: torch.Tensor) -> int:
     """What its parts do not say of a tensor: its shape, and whether a sparse one is known to have each place once."""
     coalesced = tensor.layout is torch.sparse_coo and tensor.is_coalesced()
@@ -252,7 +261,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
             base = address - offset * value.element_size() if offset else address
             if (old := owner(base)) is not None and base not in foreign:
                 known = digest(at(address), seed)
-                now = hash((old, known)) & CLEAN
+                now = hash((old, known, offset)) & CLEAN
                 if not old & 1:
                     owners[base] = now
                     return known
@@ -283,7 +292,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
             if old is None:
                 note_foreign(value)
                 old = 0
-            owners[base] = hash((old, known)) & CLEAN
+            owners[base] = hash((old, known, place_of(value))) & CLEAN
             if old & 1 and value.numel() * value.element_size() < value.untyped_storage().nbytes():
                 owners[base] |= 1
             if base in loans:

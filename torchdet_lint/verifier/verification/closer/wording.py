@@ -38,14 +38,18 @@ def _values(values: tuple[Values, ...]) -> list[str]:
             if not number:
                 lines.append(f"values: a second pass showed no difference at {one.op}{nothing}")
             continue
-        also = f" and {one.tensors_differing - 1} more tensors" if one.tensors_differing > 1 else ""
+        more = one.tensors_differing - 1
+        also = f" and {more} more tensor{'s' * (more > 1)}" if more > 0 else ""
         place = f" at {list(one.index)}" if one.index else ""
         ulp = f", {_many(one.ulp)} ulp" if 0 < one.ulp < _MANY_ULP else ""
         head = f"the optimizer, in step {one.step}" if number else "values"
         far = f"; {_many(one.not_finite)} not finite" if one.not_finite else ""
+        size = f"the largest by {one.largest:.3g} (relative {one.relative:.2g}{ulp})"
+        if one.not_finite == one.differing:
+            size, far = "all where a run has no finite number", ""
         lines.append(
-            f"{head}: {_many(one.differing)} of {_many(one.elements)} of {name}{also} differ, the largest by "
-            f"{one.largest:.3g} (relative {one.relative:.2g}{ulp}): {one.a:.9g} | {one.b:.9g}{place}{far}"
+            f"{head}: {_many(one.differing)} of {_many(one.elements)} of {name}{also} differ, {size}: "
+            f"{one.a:.9g} | {one.b:.9g}{place}{far}"
         )
         if one.size == "rounding":
             lines.append(f"rounding: one ulp in its inputs moves it by {one.one_ulp:.3g}")
@@ -65,7 +69,8 @@ def _losses(report: Outcome) -> list[str]:
     if report.verdict != "diverged" or told is None or not told.compared:
         return []
     if told.first is None:
-        return [f"loss: equal in both runs, {told.compared} of {told.compared}"]
+        end = f"; the last is {told.last.a:.9g}" if told.last is not None else ""
+        return [f"loss: equal in both runs, {told.compared} of {told.compared}{end}"]
     first, last = told.first, told.last or told.first
     most = f", by at most {told.largest:.3g} ({told.relative:.2g} of its value)" if told.largest else ""
     when = f"from step {first.step} on" if first.step else f"in {told.differing} of {told.compared}, first"

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 OUTPUT, STATUS = "standard output", "exit status"
 _MOST = 20
 _WHOLE = re.compile(r"(?<![\w.])\d+(?!\w|\.\d)")
-_BARE = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_BARE = re.compile(r"(?:^|(?<=\|)|(?<=^[(\[])|(?<=[^\w(\[][(\[]))\s*[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*(?=[)\]|]|$)")
+"""A number that stands alone in its line, in its column, or in brackets that follow no name."""
 _HINT = (
     "only bare numbers differ there: where they tell a time, print its name or unit beside it, and it does not count"
 )
@@ -140,7 +141,7 @@ def _told(differing: Iterator[_Pair]) -> list[Left]:
     for one, two in differing:
         first = first or _told_first(one, two)
         if one is not _END and two is not _END:
-            bare = bare and bool(_BARE.fullmatch(one.text.strip()) and _BARE.fullmatch(two.text.strip()))
+            bare = bare and _BARE.sub("", one.text) == _BARE.sub("", two.text)
             if re.search(r"\d", one.text):
                 last = pickled.both(one.text.strip(), two.text.strip())
     return [Left(OUTPUT, first, last="" if last in first else last, hint=_HINT if bare else "")] if first else []
