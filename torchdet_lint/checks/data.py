@@ -12,6 +12,7 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none, is_parameter, keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.constructors import Constructors
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
@@ -41,7 +42,7 @@ _WEIGHED = "multinomial"
 # What a method of a sampler says that goes by the order of its base.
 _BASES_ORDER = ("generator", "super(", ".__iter__(")
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
-_NOT_TAKEN = Withhold("what makes the loader takes no such argument")
+_NOT_TAKEN = Withhold("what makes the loader takes no such argument, as far as is in sight")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
 _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
@@ -143,7 +144,9 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
     for call, _ in table.calls(module, rule):
         kind = module.value(call.node.func)
         if not is_parameter(module, kind):
-            yield _Loader(call)
+            answers = {module.shared(Constructors).answer(call, name, LOADER) for name in added}
+            if "fills" not in answers:
+                yield _Loader(call, _NOT_TAKEN if "refuses" in answers else None)
         elif not is_always_given(module, kind, _makes_no_loader):
             yield _Loader(call, _PICKED)
     seen = set[int]()
@@ -464,8 +467,13 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         changes, safe = _own_generator(module, call, permutes=not weighs, at_once=at_once)
         if safe == "unsafe" and at_once and _until_it_is_right(module, call.node):
             changes, safe = (_AGAIN,), None
+        answer = module.shared(Constructors).answer(call, "generator", call.names[-1])
+        if answer == "fills":
+            continue
         if (call, row) in left:
             changes, safe = (_LEFT,), None
+        elif answer == "refuses":
+            changes, safe = (_NOT_TAKEN,), None
         yield Violation(
             call.node,
             {"call": call.names[-1].rpartition(".")[2], **_help(changes)},
