@@ -12,9 +12,9 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none, is_parameter, keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.call_edges import CallEdges
-from torchdet_lint.dataflow.constructors import Constructors
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.handing_on import HandingOn
+from torchdet_lint.dataflow.handing.constructors import Constructors
+from torchdet_lint.dataflow.handing.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, nodes
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LOADER = "torch.utils.data.DataLoader"
 _WORKERS = "num_workers"
+_GLOBAL = "torch.default_generator"
+_TORCHS_SEED = "initial_seed"
 _FOLLOWED = 4
 # What draws as a sampler with weights does.
 _WEIGHED = "multinomial"
@@ -85,9 +87,22 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         kept = _KEPT if started is not None and not started.is_none else withheld
         if changes and kept is not None:
             changes, safe = (kept,), None
-        yield Violation(
-            call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
-        )
+        # What the workers draw follows from the loader's generator, where it has one, whatever torch is seeded with.
+        draws = bool(handed.draws) and not _seeds_workers(module, call)
+        yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, draws=draws)
+
+
+def _seeds_workers(module: Module, call: Call) -> bool:
+    """Whether a loader is given a generator of its own, from which torch takes the seeds of the workers: not None, nor
+    torch's global one, nor one that may follow the seed of that."""
+    value = call.argument("generator")
+    if value is None or value.is_none or _GLOBAL in value.names:
+        return False
+    if value.evaluator is not module.values:
+        return True
+    function = module.enclosing_function(call.node)
+    around = module.text if function is None or _TORCHS_SEED not in module.text else module.code(function)
+    return _TORCHS_SEED not in around and not is_left_none(module, value)
 
 
 def _starts_workers(module: Module, call: Call) -> bool:
@@ -363,7 +378,8 @@ def _seeded_workers(
         )
     helper = NeedFunction("seed_worker", "worker_id", tuple(lines))
     seeded = (*needs, helper, SetArgument(call.node, "worker_init_fn", "{seed_worker}"))
-    return seeded, None if module.shared(ProgramSeeds).torch_seeded(call.node) else "unsafe"
+    repeats = module.shared(ProgramSeeds).torch_seeded(call.node) or _seeds_workers(module, call)
+    return seeded, None if repeats else "unsafe"
 
 
 def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:

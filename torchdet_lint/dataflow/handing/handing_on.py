@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
-from torchdet_lint.dataflow.constructors import in_order
+from torchdet_lint.dataflow.handing.constructors import in_order
 from torchdet_lint.dataflow.neighbours import taken_whole
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.module.tree import is_super
@@ -21,7 +21,7 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from torchdet_lint.dataflow.constructors import Above
+    from torchdet_lint.dataflow.handing.constructors import Above
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module, Value
 
