@@ -157,7 +157,7 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
     for call, _ in table.calls(module, rule):
         kind = module.value(call.node.func)
         if not is_parameter(module, kind):
-            answers = {module.shared(Constructors).answer(call, name, LOADER) for name in added}
+            answers = {module.shared(Constructors).answer(call, name) for name in added}
             if "fills" not in answers:
                 yield _Loader(call, _NOT_TAKEN if "refuses" in answers else None)
         elif not is_always_given(module, kind, _makes_no_loader):
@@ -385,7 +385,7 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         changes, safe = _own_generator(module, call, permutes=not weighs, at_once=at_once)
         if safe == "unsafe" and at_once and _until_it_is_right(module, call.node):
             changes, safe = (_AGAIN,), None
-        answer = module.shared(Constructors).answer(call, "generator", call.names[-1])
+        answer = module.shared(Constructors).answer(call, "generator")
         if answer == "fills":
             continue
         if (call, row) in left:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # So many classes are looked at above one, and so many of a file that have several bases.
 _MANY = 32
-# What begins so in the standard library has no constructor of its own.
-_BARE = ("abc.ABC", "builtins.object", "collections.abc.", "typing.")
+# Classes whose names begin so have no constructor of their own.
+_BARE = ("abc.ABC", "builtins.object", "collections.abc.", "sklearn.base.", "typing.")
 _INIT = "__init__"
 
 
@@ -37,7 +37,7 @@ class Above(NamedTuple):
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is of the standard library, and has no constructor."""
+        """Whether it is of a library, and has no constructor."""
         return self.name.startswith(_BARE)
 
 
@@ -49,10 +49,18 @@ class Constructors:
         self._orders: dict[int, list[Above]] = {}
         self._mixed: list[list[Above]] | None = None
 
-    def answer(self, call: Call, word: str, target: str) -> Answer:
-        """Whether what `call` runs takes the argument `word` on to the library's `target`, refuses it, as far as is in
-        sight, or hands on one of its own."""
-        answers = [_answer(self.module, order, word, target) for order in self._run(call)]
+    def answer(self, call: Call, word: str) -> Answer:
+        """Whether what `call` runs takes the argument `word` on to what it stands for in a library, refuses it, as far
+        as is in sight, or hands on one of its own."""
+        orders = list(self._run(call))
+        if (
+            len(orders) <= 1
+            and not is_super(call.receiver)
+            and all(one.place is None for order in orders for one in order)
+        ):
+            return "takes"
+        known = [name for name in call.names if name.partition(".")[0] in self.module.library.roots]
+        answers = [_answer(self.module, order, word, known) for order in orders]
         if "fills" in answers:
             return "fills"
         return "takes" if answers and all(one == "takes" for one in answers) else "refuses"
@@ -121,13 +129,13 @@ def _place(module: Module, name: str) -> Above:
     return Above(name, (found[0], own) if found is not None and own is not None else None)
 
 
-def _answer(module: Module, order: Sequence[Above], word: str, target: str) -> Answer:
-    """What the first constructor of `order` does with an argument `word` for the library's `target`."""
+def _answer(module: Module, order: Sequence[Above], word: str, targets: Sequence[str]) -> Answer:
+    """What the first constructor of `order` does with an argument `word` for one of the library's `targets`."""
     for above in order:
         if above.place is None:
             if above.is_bare:
                 continue
-            return "takes" if target in module.library.ancestors(above.name) else "refuses"
+            return "refuses" if set(targets).isdisjoint(module.library.ancestors(above.name)) else "takes"
         home, class_ = above.place
         if _INIT not in class_.methods:
             continue
