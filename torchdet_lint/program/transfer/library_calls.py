@@ -200,7 +200,12 @@ class LibraryCalls:
     def seeds_workers(self, event: Event) -> bool:
         """Whether a loader has a generator of its own, which is the same in every run: it seeds the workers."""
         given = event.keywords.get("generator")
-        return given is not None and self.recorder.constant_here(given) == GENERATOR and not self._asks_for_torchs_seed
+        if given is None or self._asks_for_torchs_seed:
+            return False
+        # One that is made where a parameter is None is one name with that.
+        found = [one for name in given.names for one in self.recorder.stands_for(name) if one.kind != "parameter"]
+        made = bool(found) and all(one.kind == "external" and self.facts.is_generator(one.name) for one in found)
+        return made or self.recorder.constant_here(given) == GENERATOR
 
     @functools.cached_property
     def _asks_for_torchs_seed(self) -> bool:
