@@ -96,11 +96,10 @@ def _seeds_workers(module: Module, call: Call) -> bool:
     value = call.argument("generator")
     if value is None or value.is_none or _GLOBAL in value.names:
         return False
-    if value.evaluator is not module.values:
-        return True
     function = module.enclosing_function(call.node)
     around = module.text if function is None or _TORCHS_SEED not in module.text else module.code(function)
-    return _TORCHS_SEED not in around and not is_left_none(module, value)
+    own = value.evaluator is module.values
+    return _TORCHS_SEED not in around and not (own and is_left_none(module, value))
 
 
 def _starts_workers(module: Module, call: Call) -> bool:

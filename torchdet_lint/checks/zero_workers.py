@@ -56,12 +56,10 @@ def _is_option_left_zero(module: Module, node: cst.Attribute, workers: Value) ->
 def _is_of_project(module: Module, node: cst.BaseExpression, at: Value, depth: int) -> bool:
     """Whether `node`, at the place of `at`, is an object or a class of the project, or a part of one: bound at the top
     level of a file, made by a call of what the project defines, or by its annotation."""
-    if depth <= 0:
-        return False
     while isinstance(node, cst.Attribute):
         given = module.self_attribute(node, at.scope)
         if given:
-            return all(_is_of_project(module, one.node, one, depth - 1) for one in given)
+            return depth > 0 and all(_is_of_project(module, one.node, one, depth - 1) for one in given)
         node = node.value
     if isinstance(node, cst.Call):
         names = module.resolve(node.func, at.scope, at.order)
@@ -70,7 +68,7 @@ def _is_of_project(module: Module, node: cst.BaseExpression, at: Value, depth: i
             for name in names
         )
     home = at.scope.home(node.value) if isinstance(node, cst.Name) else None
-    if not isinstance(node, cst.Name) or home is None:
+    if not isinstance(node, cst.Name) or home is None or depth <= 0:
         return False
     for binding in home.bindings[node.value]:
         if binding.kind == "parameter":
