@@ -360,6 +360,45 @@ def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(dra
 
 
 @pytest.mark.parametrize(
+    ("generator", "severity"),
+    [
+        ("torch.Generator().manual_seed(42)", "note"),
+        ("torch.Generator()", "note"),
+        ("made", "note"),
+        ("None", "error"),
+        ("torch.default_generator", "error"),
+        ("torch.Generator().manual_seed(torch.initial_seed())", "error"),
+    ],
+)
+@pytest.mark.parametrize("drawn", ["torch.rand(3)", "np.random.rand(3)", "random.random()"])
+def test_a_loaders_own_generator_seeds_its_workers(drawn, generator, severity, project):
+    main = (
+        "import random\nimport numpy as np\nimport torch\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+        "class Noise(Dataset):\n    def __len__(self):\n        return 8\n\n"
+        f"    def __getitem__(self, index):\n        return {drawn}\n\n"
+        f"{GUARD}    made = torch.Generator()\n    made.manual_seed(7)\n"
+        f"    for row in DataLoader(Noise(), num_workers=2, generator={generator}):\n        print(row)\n"
+    )
+    found = lint(project(main_DOT_py=main), min_severity="note")
+    (finding,) = [one for one in found if one.code == "TDL301"]
+    assert finding.severity == severity
+    assert ("differ in every run" in finding.message) is (severity == "error")
+    seeds = [one.code for one in found if one.code in ("TDL101", "TDL102", "TDL103")]
+    assert seeds == ([] if severity == "note" else ["TDL101"])
+
+
+def test_before_1_9_no_generator_seeds_numpy_in_workers(project):
+    main = (
+        "import numpy as np\nimport torch\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+        "class Noise(Dataset):\n    def __len__(self):\n        return 8\n\n"
+        "    def __getitem__(self, index):\n        return np.random.rand(3)\n\n"
+        f"{GUARD}    for row in DataLoader(Noise(), num_workers=2, generator=torch.Generator()):\n        print(row)\n"
+    )
+    found = lint(project(main_DOT_py=main), torch=(1, 8))
+    assert [(one.code, one.severity) for one in found if one.code == "TDL301"] == [("TDL301", "error")]
+
+
+@pytest.mark.parametrize(
     ("below", "severity"),
     [
         ("for row in loader:\n    print(row)\n", "error"),

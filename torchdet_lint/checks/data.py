@@ -11,9 +11,10 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none, is_parameter, keeps
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.checks.zero_workers import WORKERS, is_zero, stays_zero
 from torchdet_lint.dataflow.call_edges import CallEdges
-from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.handing_on import HandingOn
+from torchdet_lint.dataflow.handing.constructors import Constructors
+from torchdet_lint.dataflow.handing.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, nodes
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 LOADER = "torch.utils.data.DataLoader"
-_WORKERS = "num_workers"
-_FOLLOWED = 4
+_GLOBAL = "torch.default_generator"
+_TORCHS_SEED = "initial_seed"
 # What draws as a sampler with weights does.
 _WEIGHED = "multinomial"
 # What a method of a sampler says that goes by the order of its base.
 _BASES_ORDER = ("generator", "super(", ".__iter__(")
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
-_NOT_TAKEN = Withhold("what makes the loader takes no such argument")
+_NOT_TAKEN = Withhold("what makes the loader takes no such argument, as far as is in sight")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
 _KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
@@ -56,10 +57,10 @@ _RECEIVED = Withhold("another caller may pass one already")
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers, or a number of them that only the run knows, and no function that seeds them."""
-    for call, withheld, by in _loaders(module, rule, _WORKERS, ("worker_init_fn",)):
-        workers = call.argument(_WORKERS)
+    for call, withheld, by in _loaders(module, rule, WORKERS, ("worker_init_fn",)):
+        workers = call.argument(WORKERS)
         assert workers is not None
-        if _stays_zero(module, workers) or _starts_workers(module, call):
+        if stays_zero(module, workers) or _starts_workers(module, call):
             continue
         handed = _handed(module, call, by)
         # Before 1.9 torch seeded itself and `random` there, as it does now, and not NumPy.
@@ -84,9 +85,21 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         kept = _KEPT if started is not None and not started.is_none else withheld
         if changes and kept is not None:
             changes, safe = (kept,), None
-        yield Violation(
-            call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
-        )
+        # What the workers draw follows from the loader's generator, where it has one, whatever torch is seeded with.
+        draws = bool(handed.draws) and not _seeds_workers(module, call)
+        yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, draws=draws)
+
+
+def _seeds_workers(module: Module, call: Call) -> bool:
+    """Whether a loader is given a generator of its own, from which torch takes the seeds of the workers: not None, nor
+    torch's global one, nor one that may follow the seed of that."""
+    value = call.argument("generator")
+    if value is None or value.is_none or _GLOBAL in value.names:
+        return False
+    function = module.enclosing_function(call.node)
+    around = module.text if function is None or _TORCHS_SEED not in module.text else module.code(function)
+    own = value.evaluator is module.values
+    return _TORCHS_SEED not in around and not (own and is_left_none(module, value))
 
 
 def _starts_workers(module: Module, call: Call) -> bool:
@@ -95,7 +108,7 @@ def _starts_workers(module: Module, call: Call) -> bool:
     if value is None:
         return call.opaque
     # Of what hands its arguments on to a class above, the calls are reported, if they say how many workers there are.
-    workers = call.argument(_WORKERS)
+    workers = call.argument(WORKERS)
     above = last_word(call.node.func) == "__init__" and workers is not None and is_parameter(module, workers)
     if value.is_none or (not above and is_left_none(module, value)):
         return False
@@ -143,7 +156,9 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
     for call, _ in table.calls(module, rule):
         kind = module.value(call.node.func)
         if not is_parameter(module, kind):
-            yield _Loader(call)
+            answers = {module.shared(Constructors).answer(call, name) for name in added}
+            if "fills" not in answers:
+                yield _Loader(call, _NOT_TAKEN if "refuses" in answers else None)
         elif not is_always_given(module, kind, _makes_no_loader):
             yield _Loader(call, _PICKED)
     seen = set[int]()
@@ -166,105 +181,9 @@ def _makes_no_loader(value: Value) -> bool:
     return LOADER not in value.names
 
 
-def _stays_zero(module: Module, workers: Value, depth: int = _FOLLOWED) -> bool:
-    """Whether a number of workers is a parameter, or an attribute that is one, which is 0 unless somebody says
-    otherwise, and nobody in sight does."""
-    node = workers.node
-    if workers.known:
-        return _is_zero(workers)
-    if isinstance(node, cst.Attribute):
-        given = module.self_attribute(node, workers.scope)
-        return depth > 0 and bool(given) and all(_stays_zero(module, one, depth - 1) for one in given)
-    home = workers.scope.home(node.value) if isinstance(node, cst.Name) else None
-    bindings = home.bindings[node.value] if isinstance(node, cst.Name) and home is not None else ()
-    return (
-        bool(bindings)
-        and all(one.kind == "parameter" and _is_given_zero(module, workers) for one in bindings)
-        and not _is_given_elsewhere(module, workers, depth)
-    )
-
-
-def _is_zero(value: Value) -> bool:
-    return value.known and value.constant in (0, False)
-
-
-def _is_given_zero(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter that no call in the file is given anything but 0 for: one with a default of 0, or
-    of a function that is only called, and only in the file."""
-    taken = _zero_parameter(module, value)
-    if taken is None:
-        return False
-    function, index, default = taken
-    own = module.enclosing_class(function)
-    name = own.name if own is not None and function.name.value == "__init__" else function.name.value
-    module.load_where(lambda text: name in text, name)
-    called = [
-        call
-        for call in module.calls
-        if call.attribute == name or any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own)
-    ]
-    if not all(_passes_zero(call, last_word(value.node), index - (own is not None)) for call in called):
-        return False
-    return default or (bool(called) and _is_only_called_here(module, function))
-
-
-def _is_given_elsewhere(module: Module, value: Value, depth: int) -> bool:
-    """Whether a call in another file gives the parameter that `value` is anything but 0. One that names it as the
-    loader does is itself reported, where the function hands it on."""
-    taken = _zero_parameter(module, value)
-    if taken is None or module.callers is None or depth <= 0:
-        return False
-    function, own = taken[0], module.enclosing_class(taken[0])
-    parameter, outer = last_word(value.node), own.outer if own is not None else module.scope_of(function)
-    if outer is not module.scope or (own is not None and function.name.value != "__init__"):
-        return False
-    for other, call in module.callers(own.name if own is not None else function.name.value):
-        passed = call.argument(parameter, positional(function)[own is not None :])
-        told = depth == _FOLLOWED and parameter == _WORKERS and parameter in call.arguments.keywords
-        if passed is not None and not told and not _stays_zero(other, passed, depth - 1):
-            return True
-    return False
-
-
-def _is_only_called_here(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function at top level is nothing but called, and no file around takes it."""
-    name = function.name.value
-    if function.decorators or module.scope_of(function) is not module.scope:
-        return False
-    reads = [read for read in module.shared(Reads).of(None, name) if read is not function.name]
-    calls = [module.parent(read) for read in reads]
-    if not all(isinstance(call, cst.Call) and call.func is read for call, read in zip(calls, reads, strict=True)):
-        return False
-    return module.readers is not None and not module.readers(name)
-
-
-def _zero_parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, int, bool] | None:
-    """The function of which `value` is a parameter, its place there, and whether it has a default, which is 0; None
-    where it is none, or has another."""
-    node = value.node
-    home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
-    if not isinstance(node, cst.Name) or home is None or not isinstance(home.node, cst.FunctionDef):
-        return None
-    function = home.node
-    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-    index = next((at for at, one in enumerate(params) if one.name.value == node.value), -1)
-    default = params[index].default if index >= 0 else None
-    if index < 0 or (default is not None and not _is_zero(module.value_at(default, home, None))):
-        return None
-    return function, index, default is not None
-
-
-def _passes_zero(call: Call, parameter: str, index: int) -> bool:
-    """Whether `call` gives the parameter at `index` nothing but 0."""
-    passed = call.arguments.keywords.get(parameter)
-    if passed is None and index < len(call.arguments.positional):
-        passed = call.arguments.positional[index]
-    return not call.opaque and (passed is None or _is_zero(passed))
-
-
 def _is_never_asked_for(module: Module, value: Value) -> bool:
     """Whether `value` is a parameter that is false in every call in sight: of a method, in all of its name."""
-    return keeps(module, value, _is_zero, by_name=True)
+    return keeps(module, value, is_zero, by_name=True)
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:
@@ -360,7 +279,8 @@ def _seeded_workers(
         )
     helper = NeedFunction("seed_worker", "worker_id", tuple(lines))
     seeded = (*needs, helper, SetArgument(call.node, "worker_init_fn", "{seed_worker}"))
-    return seeded, None if module.shared(ProgramSeeds).torch_seeded(call.node) else "unsafe"
+    repeats = module.shared(ProgramSeeds).torch_seeded(call.node) or _seeds_workers(module, call)
+    return seeded, None if repeats else "unsafe"
 
 
 def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -464,8 +384,13 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         changes, safe = _own_generator(module, call, permutes=not weighs, at_once=at_once)
         if safe == "unsafe" and at_once and _until_it_is_right(module, call.node):
             changes, safe = (_AGAIN,), None
+        answer = module.shared(Constructors).answer(call, "generator")
+        if answer == "fills":
+            continue
         if (call, row) in left:
             changes, safe = (_LEFT,), None
+        elif answer == "refuses":
+            changes, safe = (_NOT_TAKEN,), None
         yield Violation(
             call.node,
             {"call": call.names[-1].rpartition(".")[2], **_help(changes)},

@@ -13,7 +13,7 @@ from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import default_of, keeps, keeps_attribute
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.dataflow.handing_on import HandingOn
+from torchdet_lint.dataflow.handing.handing_on import HandingOn
 from torchdet_lint.dataflow.syntax import last_word, nodes, option_added
 from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around

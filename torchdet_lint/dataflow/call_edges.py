@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.relatives import Relatives, annotated_class
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.module.tree import positional
+from torchdet_lint.module.tree import is_super, positional
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class CallEdges:
         for name in names:
             found = self._named(self.module, name.removeprefix("@.")) if name.startswith("@.") else self.foreign(name)
             if found is not None:
-                explicit = isinstance(function, cst.Attribute) and not _is_super(function.value)
+                explicit = isinstance(function, cst.Attribute) and not is_super(function.value)
                 return found._replace(bound=False) if name.endswith(".__init__") and explicit else found
         return self._nested(function) if isinstance(function, cst.Name) else None
 
@@ -101,7 +101,7 @@ class CallEdges:
     def _own_method(self, function: cst.Attribute) -> Callee | None:
         """`self.method`, or `super().method`."""
         module, owner = self.module, function.value
-        above = _is_super(owner)
+        above = is_super(owner)
         if not above and not (isinstance(owner, cst.Name) and owner.value in ("self", "cls")):
             return None
         class_ = module.enclosing_class(function)
@@ -293,10 +293,6 @@ def _given_by(module: Module, call: Call, name: str, parameters: Sequence[str]) 
     if place < start or behind or named or any(own.endswith("__init__") for own in call.own):
         return None
     return Given(module, stars[0].value, (place - start,))
-
-
-def _is_super(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
 
 
 def passed_by_place(module: Module, function: cst.FunctionDef) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
+from torchdet_lint.dataflow.option_values import given_in_code, given_in_data
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.regex import lazy
 from torchdet_lint.source import data_files
@@ -34,6 +35,8 @@ _ABOVE = 3
 _LOOKS = 16
 # Of more folders that lie in one folder none is looked through.
 _BESIDE = 12
+# So many folders are looked through for files of data that may give an option.
+_FOLDERS = 200
 _IMPORTS = lazy(rb"\bimport\b\s*(?:\([^)]*\)|(?:[^\r\n\\]|\\\r?\n)*)")
 _WORDS = lazy(rb"\w+")
 # What stands before a dot: the name, and the one before that; of so many bytes.
@@ -65,6 +68,7 @@ class Neighbours:
         self._around: dict[str, Surroundings] = {}
         self._folders: dict[str, Relied] = {}
         self._data: dict[str, Any] = {}
+        self._options: dict[tuple[str, str], frozenset[str] | None] = {}
 
     def find(self, name: str, file: str, hops: int = _HOPS) -> tuple[Module, str] | None:
         """The module that defines what `file` calls `name`, followed through imports of other files, and what it is
@@ -161,6 +165,49 @@ class Neighbours:
                     return True
         return False
 
+    def option(self, word: str, file: str) -> frozenset[str] | None:
+        """The sources of the values that the files around `file`, it and those of data among them, give to options
+        called `word`: an empty one where nobody can tell; None where there are too many files, or the command line
+        gives the fields of a class."""
+        if (word, file) not in self._options:
+            self._options[word, file] = self._given(word, file)
+        return self._options[word, file]
+
+    def _given(self, word: str, file: str) -> frozenset[str] | None:
+        command_line, found = self.library.facts.workers.fields, set[str]()
+        for folder in self.around(file).folders:
+            self.relied.add(self._looked_at(folder))
+            for name in self.modules.python_files(folder):
+                data = self._contents.of(f"{folder}{os.sep}{name}")[0] or b""
+                if any(one.encode() in data for one in command_line):
+                    return None
+                if word.encode() in data or word.replace("_", "-").encode() in data:
+                    found.update(given_in_code(word, data.decode(errors="replace")))
+        # Files of data decide only where the code leaves a constant.
+        folders = self._below(self.around(file).folders) if len(found) == 1 else ()
+        for folder in folders or ():
+            pattern = os.path.join(folder, "*")
+            meant = self.modules.meant(pattern)
+            self.relied.add(Relied("", "", pattern, data_files.state(meant, lambda path: self._contents.of(path)[1])))
+            if len(meant) < len(data_files.names(self.modules.listing(folder))):
+                return None
+            for path in meant:
+                data = self._contents.of(path)[0] or b""
+                found.update(given_in_data(word, data.decode(errors="replace")) if word.encode() in data else ())
+        return frozenset(found) if folders is not None else None
+
+    def _below(self, folders: Iterable[str]) -> list[str] | None:
+        """`folders` and those in them; None where there are too many."""
+        queue = list(folders)
+        found = dict.fromkeys(queue)
+        while queue and len(found) <= _FOLDERS:
+            folder = queue.pop()
+            below = [os.path.join(folder, name[:-1]) for name in self.modules.listing(folder) if name[-1:] == "/"]
+            new = [one for one in sorted(below) if one not in found and not os.path.basename(one).startswith(".")]
+            found.update(dict.fromkeys(new))
+            queue += new
+        return list(found) if not queue else None
+
     def _is_heir(self, module: Module, one: Class, class_: str, file: str) -> bool:
         """Whether the class `one` of `module` names `class_` of `file` as its base."""
         bases = [self.find(full, module.source.path) for full in module.base_names(one)]
@@ -230,6 +277,7 @@ class Neighbours:
         self._around.clear()
         self._folders.clear()
         self._data.clear()
+        self._options.clear()
 
 
 class Surroundings:

@@ -252,6 +252,7 @@ class Linter:
         module.naming = lambda name, most: self.neighbours.around(absolute).naming(name, most)
         module.data.held = lambda path: self.neighbours.data(path, absolute)
         module.changed = lambda name, file: self.neighbours.changed(name, file, absolute)
+        module.option = lambda name: self.neighbours.option(name, absolute)
         module.own = lambda package: self.neighbours.own(package, absolute)
 
     def _module_body(self, cut: Skeleton) -> Body | None:

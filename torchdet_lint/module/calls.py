@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds
 from torchdet_lint.module import names
+from torchdet_lint.module.tree import is_super
 from torchdet_lint.module.values import Value
 from torchdet_lint.regex import lazy
 
@@ -139,7 +140,7 @@ def _bind(call: Call) -> _Arguments:
         if "functools.partial" in call.own:
             positional.insert(0, Value(values, args[0].value, call.scope, call.order))
             args = args[1:]
-    if len(call.own) and call.own[0].endswith(".__init__") and not _is_super(call.receiver):
+    if len(call.own) and call.own[0].endswith(".__init__") and not is_super(call.receiver):
         args = args[1:]
     starred = False
     for arg in args:
@@ -160,10 +161,6 @@ def _bind(call: Call) -> _Arguments:
         elif not starred:
             positional.append(Value(values, arg.value, call.scope, call.order))
     return _Arguments(tuple(positional), keywords, opaque)
-
-
-def _is_super(node: cst.BaseExpression | None) -> bool:
-    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
 
 
 class Calls:
@@ -256,12 +253,10 @@ class Calls:
         call.partial = self._partial_behind(function, call)
         wide: list[str] = []
         for name in call.own:
-            if name.endswith(".__init__"):
-                name = name.removesuffix(".__init__")
-            elif (class_ := self.resolver.local_class(name)) is not None and self._decides(class_):
-                wide.append(name)
-                continue
-            wide.extend(self.resolver.ancestry(name))
+            name = name.removesuffix(".__init__")
+            class_ = self.resolver.local_class(name)
+            decided = class_ is not None and self._decides(class_)
+            wide.extend([name] if decided else self.resolver.ancestry(name))
         call.names = tuple(dict.fromkeys(wide))
         for name in call.names:
             self._by_name.setdefault(name, []).append(call)

@@ -95,6 +95,9 @@ class Module:
         self.naming: Callable[[str, int], list[Module] | None] | None = None
         # Whether a file changes the dictionary that another one binds to a name: neither that one nor this.
         self.changed: Callable[[str, str], bool] | None = None
+        # The sources of what files around this one give to options of a name, where somebody knows the others; None
+        # where nobody can tell.
+        self.option: Callable[[str], frozenset[str] | None] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
         self.own: Callable[[str], bool] | None = None
         # The modules of the project whose dotted names in a file begin with a text.

@@ -60,6 +60,11 @@ def positional(function: cst.FunctionDef) -> tuple[str, ...]:
     return tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
 
 
+def is_super(node: cst.CSTNode | None) -> bool:
+    """Whether `node` is `super()`."""
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
+
+
 def parse(text: str) -> cst.Module:
     """`libcst.parse_module` without the validation of every node, a quarter of its cost: its parser makes none that is
     invalid, and validation is there for nodes that people make."""

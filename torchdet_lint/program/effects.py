@@ -87,15 +87,15 @@ class Step(NamedTuple):
     `node`).
 
     Channels of draws are `python`, `numpy`, `torch`, `on_cuda` (torch, evidently there), `weights` (torch,
-    initialisation), `dropout`, `numpy_training` and `python_training` (in training only), `python_items` (where
-    items of a data set are made), `estimator` (NumPy's, for want of a generator that was passed), `imgaug`
-    (NumPy's, for the seed of imgaug's own generator) and `cublas` (the first use of CUDA); `now` is false for what
-    draws later than here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter
-    `channel` of the function; `lends` says of such parameters of the function called what they get: nothing, or a
-    parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `regraded` one in a `with
-    torch.enable_grad()`, a `sized` one makes a model of which only the parameters are counted, a `trained` one runs
-    in training only, an `unapplied` one makes a model of which only the weights are read. A step of a `choice`
-    happens if that is made.
+    initialisation), `dropout`, `numpy_training` and `python_training` (in training only), `python_items` and
+    `torch_items` (where items of a data set are made), `base_seed` (torch's, for the workers of a loader), `estimator`
+    (NumPy's, for want of a generator that was passed), `imgaug` (NumPy's, for the seed of imgaug's own generator) and
+    `cublas` (the first use of CUDA); `now` is false for what draws later than here. What a step draws that
+    `initialises` are weights. A `borrow` draws from the parameter `channel` of the function; `lends` says of such
+    parameters of the function called what they get: nothing, or a parameter here. An `ungraded` one stands in a `with
+    torch.no_grad()`, a `regraded` one in a `with torch.enable_grad()`, a `sized` one makes a model of which only the
+    parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which only the
+    weights are read. A step of a `choice` happens if that is made.
     """
 
     kind: str
@@ -124,8 +124,12 @@ which draws only when it runs; `SEEDED_BY_SOME` -> classes that may be picked, e
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 # What transforms draw from `random` when an item of a data set is made.
 ITEMS = "python_items"
+# What transforms draw from torch's generator when an item of a data set is made.
+TRANSFORMED = "torch_items"
 # What a loader draws from torch's generator for its workers: each seeds `random` and NumPy with it too.
 BASE_SEED = "base_seed"
+# What a step does that is left to the workers of a loader with a generator of its own: that seeds them.
+SEEDED = "seeded"
 TRAINING = frozenset(IN_TRAINING.values())
 # The generators that somebody may seed.
 _SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
@@ -147,6 +151,7 @@ _GENERATOR = {
     "dropout": "torch",
     "on_cuda": "torch",
     BASE_SEED: "torch",
+    TRANSFORMED: "torch",
     "numpy_training": "numpy",
     "estimator": "numpy",
     "imgaug": "numpy",
@@ -237,7 +242,11 @@ def handed(inner: Effects, step: Step) -> Effects:
     if step.node is None:
         return {} if step.sized and step.kind == "draw" else lent(_own(step), step.lends)
     if step.kind == WORKER:
-        drawn = inner.get("draw:torch")
+        if step.channel == SEEDED:
+            return {}
+        drawn = inner.get("draw:torch", inner.get(f"draw:{TRANSFORMED}"))
+        if step.lends:
+            return {f"borrow:{step.lends[0][1]}": drawn} if drawn is not None else {}
         if drawn is not None and not ("seed:torch" in inner and "first:torch" not in inner):
             return {"draw:torch": drawn, "begin:torch": ("torch", drawn)}
         # A function of the program's own that workers start with may seed what torch has.
@@ -272,12 +281,12 @@ def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:
 def _in_training(inner: Effects) -> Effects:
     """The effects of what is called in training only: what it draws besides weights is drawn as dropout draws."""
     changed = dict(inner)
-    for channel, trained in IN_TRAINING.items():
+    for channel, trained in (*IN_TRAINING.items(), (TRANSFORMED, IN_TRAINING["torch"])):
         for kind in ("draw", "first", "late", "branch", "unsure"):
             if f"{kind}:{channel}" in changed:
                 changed.setdefault(f"{kind}:{trained}", changed.pop(f"{kind}:{channel}"))
         begins, draw = changed.get(f"begin:{channel}", ("", None))
-        if begins == channel == "torch":
+        if channel == "torch" and begins in (channel, TRANSFORMED):
             del changed["begin:torch"]
         elif begins == channel:
             changed[f"begin:{channel}"] = (trained, draw)

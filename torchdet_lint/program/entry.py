@@ -13,6 +13,7 @@ from torchdet_lint.program.effects import (
     STARTED,
     STEPS,
     TRAINING,
+    TRANSFORMED,
     VISIBLE,
     WORKER,
     Effects,
@@ -39,7 +40,7 @@ _TESTS = f"{os.sep}tests{os.sep}"
 _DEEP = 8
 _ARGUMENTS = "flag:arguments"
 CHANNELS = {
-    "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED),
+    "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED, TRANSFORMED),
     "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
     "python": ("python", "python_training", ITEMS),
 }
@@ -290,8 +291,8 @@ class Entry(NamedTuple):
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
         dropout and its like do not draw in evaluation. What makes items draws in workers, which torch seeds, where all
-        loaders have some. CUDA has a generator of its own, which may be seeded alone, and so has imgaug, which
-        only augments what is trained on.
+        loaders have some, and from the generator of the loader, where all have one. CUDA has a generator of its own,
+        which may be seeded alone, and so has imgaug, which only augments what is trained on.
         What stands in for something in tests is none of the program's."""
         found = []
         for channel in CHANNELS[library]:
@@ -307,6 +308,8 @@ class Entry(NamedTuple):
             if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
                 continue
             if channel == ITEMS and self.has("workers") and not self.has("no_workers"):
+                continue
+            if channel == TRANSFORMED and self.has("seeded_workers") and not self.has("other_loaders"):
                 continue
             if channel in TRAINING and not (self.has("trains") or (channel == "dropout" and self._left_in_training)):
                 continue

@@ -177,6 +177,7 @@ class Workers(Table, frozen=True, kw_only=True):
     presets: frozenset[str] = frozenset()
     trains: frozenset[str] = frozenset()
     evaluating: frozenset[str] = frozenset()
+    fields: tuple[str, ...] = ()
     idle: frozenset[str] = frozenset()
     arguments: tuple[str, ...] = ()
 

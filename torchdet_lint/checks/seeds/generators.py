@@ -13,9 +13,10 @@ from torchdet_lint.checks.seeds.spared import Spared
 from torchdet_lint.checks.seeds.streams import streamed_shuffles
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
+from torchdet_lint.dataflow.handing.constructors import Constructors
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, nodes
-from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
+from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation, Withhold
 from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.names import dotted
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _FACTORY = lazy(r"\b(?:default_)?factory\s*=")
+_NOT_TAKEN = Withhold("the constructor that runs takes no such argument, as far as is in sight")
 # So many functions of other files are looked through for what a table comes from.
 _FUNCTIONS = 2
 
@@ -144,7 +146,9 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Violation]:
             yield Violation(call.node, details, variant, severity, (left[call.node],), withheld, seeded_by=by)
             continue
         seed = module.shared(ProgramSeeds).seed(call.node, "numpy")
-        changes = (*seed.needs, SetArgument(call.node, argument, seed.text))
+        changes: tuple[Change, ...] = (*seed.needs, SetArgument(call.node, argument, seed.text))
+        if module.shared(Constructors).answer(call, argument) != "takes":
+            changes = (_NOT_TAKEN,)
         safe = seed.applicability if variant == "own" or draws_once(module, call) else "unsafe"
         yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, seeded_by=by)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import IN_TRAINING, ITEMS
-from torchdet_lint.program.events import MODULE, PLAIN, Argument
+from torchdet_lint.program.effects import IN_TRAINING, ITEMS, STARTED, TRANSFORMED
+from torchdet_lint.program.events import GENERATOR, MODULE, PLAIN, Argument
 from torchdet_lint.program.transfer.passing import parameter_of
 from torchdet_lint.regex import lazy
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Event
     from torchdet_lint.program.transfer.recorder import Recorder
 
+_TORCHS_SEED = "torch.initial_seed"
 # What a class method gives is an object of the class: `Pipeline.from_pretrained()`, of which the object is what draws.
 _OBJECT = lazy(r"(?<=\.)([A-Z]\w*)\.[a-z]\w*\(\)")
 # What a function gives back beside the model has no such method: the one that draws goes by the method alone.
@@ -90,9 +92,15 @@ class LibraryCalls:
             channel = ITEMS
         elif draw.at == "training" or in_training(self.recorder.event):
             channel = IN_TRAINING[channel]
+        elif channel == "torch" and draw.at == "iteration" and self._is_kept(full):
+            channel = TRANSFORMED
         elif channel == "torch" and _is_on_cuda(self.recorder.event):
             channel = "on_cuda"
         self.recorder.add("draw", what, channel, now=draw.at in ("call", "construction"))
+
+    def _is_kept(self, full: str) -> bool:
+        """Whether a transform is made here, or handed on to who applies it."""
+        return is_of_transforms(full) and (not full.endswith("()") or self.recorder.hands_transforms)
 
     def seed(self, seed: Seed, full: str, event: Event) -> None:
         """A seed, and the modes that come with it."""
@@ -187,6 +195,24 @@ class LibraryCalls:
             return bool(value.value)
         known = self.recorder.given if given is None else given
         return bool(known.get(parameter_of(value) or "", True))
+
+    def seeds_workers(self, event: Event) -> bool:
+        """Whether a loader has a generator of its own, which is the same in every run: it seeds the workers."""
+        given = event.keywords.get("generator")
+        if given is None or self._asks_for_torchs_seed:
+            return False
+        # One that is made where a parameter is None is one name with that.
+        found = [one for name in given.names for one in self.recorder.stands_for(name) if one.kind != "parameter"]
+        made = bool(found) and all(one.kind == "external" and self.facts.is_generator(one.name) for one in found)
+        return made or self.recorder.constant_here(given) == GENERATOR
+
+    @functools.cached_property
+    def _asks_for_torchs_seed(self) -> bool:
+        """Whether the function, or its file at top level, asks for the seed of torch, which a generator may follow."""
+        summary, name = self.recorder.files.summary(self.recorder.node.file), self.recorder.node.name
+        bodies = [summary.body(one) for one in dict.fromkeys((MODULE, MODULE if name == STARTED else name))]
+        events = (event for body in bodies if body is not None for event in body.events)
+        return any(_TORCHS_SEED in event.names for event in events)
 
 
 def _with_constants(event: Event, known: dict[str, Argument]) -> Event:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import (
     GENERATOR,
     GIVEN,
@@ -28,10 +29,15 @@ from torchdet_lint.program.syntax.named_texts import DOTTED, OF_PARAMETER, longe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from torchdet_lint.program.effects import Node, Referent
+    from torchdet_lint.program.effects import Node
     from torchdet_lint.program.lookup import Lookup
 
 UNKNOWN = object()
+_GLOBAL = ("torch.default_generator",)
+_INIT = "__init__"
+_ABOVE = ".__init__"
+# So many constructors are looked at, each above the one before.
+_CONSTRUCTORS = 4
 NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 # So many parameters keep what they are passed on: switches, devices, generators, and others.
 _ROOM = {"switch": 6, "device": 1, "generator": 2, "other": 1}
@@ -114,6 +120,28 @@ def is_generator(lookup: Lookup, node: Node, argument: Argument) -> bool:
     return bool(found) and all(one.kind == "external" and lookup.facts.is_generator(one.name) for one in found)
 
 
+def gives_itself(lookup: Lookup, class_: tuple[str, str], name: str) -> bool:
+    """Whether a constructor that makes an object of a class gives the next one above it an argument `name` that is no
+    parameter."""
+    found = lookup.class_attribute(Referent("instance", *class_), _INIT)
+    for _ in range(_CONSTRUCTORS):
+        if not found or found[0].kind != "function":
+            break
+        here = found[0]
+        body = lookup.files.summary(here.file).body(here.name)
+        above = [event for event in body.events if event.names[:1] and event.names[0].endswith(_ABOVE)] if body else []
+        given = [event.keywords[name] for event in above if name in event.keywords]
+        if any(not one.known and parameter_of(one) is None for one in given):
+            return True
+        found = [
+            one
+            for event in above
+            for full in event.names
+            for one in lookup.evaluate(full, here.file, here.owner, here.name)
+        ]
+    return False
+
+
 def is_given(lookup: Lookup, node: Node, argument: Argument) -> bool:
     """Whether an argument of a call in `node` is a function or an object in sight, for all that it may stand for."""
     if any((name[1:], GIVEN) in node.given for name in argument.names):
@@ -132,7 +160,7 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
     for name in body.parameters:
         if "generator" in name:
             argument = given.get(name)
-            if argument is None or (argument.known and argument.value is None):
+            if argument is None or (argument.known and argument.value is None) or argument.names == _GLOBAL:
                 found.append((name, ""))
             elif (own := parameter_of(argument)) is not None:
                 found.append((name, own))

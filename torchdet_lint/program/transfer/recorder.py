@@ -39,6 +39,8 @@ class Recorder:
         self.calls = 0
         # The containers that the function goes through, as their elements are called, and on which branch.
         self.gone_through: set[tuple[str, tuple[int, ...]]] = set()
+        # While the transforms are looked at that a call is given.
+        self.hands_transforms = False
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
         self.initialises = bool(self.facts.hints.initialiser.search(last)) and (

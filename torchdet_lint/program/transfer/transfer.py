@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
+from torchdet_lint.program.effects import BESIDE, BUILT, SEEDED, STARTED, TOKEN, WORKER, Node, Referent, Step
 from torchdet_lint.program.events import (
     CHILDREN,
     CUDNN,
@@ -33,11 +33,13 @@ from torchdet_lint.program.transfer.passing import (
     at_call,
     bound_arguments,
     constants,
+    gives_itself,
     hands_rest_on,
     is_given,
     known_in,
     lent,
     loaders_lent,
+    parameter_of,
     rest_of,
     ruled_out,
     with_rest,
@@ -287,10 +289,12 @@ class Transfer(Recorder):
 
     def _transforms(self, event: Event) -> None:
         """The transforms of libraries that a call hands on: who gets them applies them."""
+        self.hands_transforms = True
         for name in [name for key in _TRANSFORMS if key in event.keywords for name in event.keywords[key].names]:
             for referent in self.stands_for(name):
                 if referent.kind == "external" and is_of_transforms(referent.name):
                     self.external(referent.name, event)
+        self.hands_transforms = False
 
     def _is_of_its_own(self, event: Event) -> bool:
         """Whether a method is called of a parameter that was given a generator, or of an attribute that keeps one, for
@@ -515,7 +519,8 @@ class Transfer(Recorder):
 
     def constructed(self, class_: tuple[str, str], event: Event) -> None:
         """An object of the class `class_` of the project is made."""
-        if "shuffle" in event.keywords and self.lookup.derives(class_, _LOADERS):
+        loads = "shuffle" in event.keywords and self.lookup.derives(class_, _LOADERS)
+        if loads and not gives_itself(self.lookup, class_, "generator"):
             asked = {key: value for key, value in event.keywords.items() if key in ("shuffle", "generator")}
             self.external(LOADER, msgspec.structs.replace(event, positional=(), keywords=asked))
         for referent in self.lookup.class_attribute(Referent("instance", *class_), "__init__"):
@@ -621,7 +626,10 @@ class Transfer(Recorder):
         if runner.steps:
             self.add("flag", "step", "steps")
         if runner.workers:
-            self.add("flag", channel="workers" if self.libraries.in_workers(event, runner) else "no_workers")
+            working = self.libraries.in_workers(event, runner)
+            self.add("flag", channel="workers" if working else "no_workers")
+            seeded = working and self.libraries.seeds_workers(event)
+            self.add("flag", channel="seeded_workers" if seeded else "other_loaders")
         if runner.host and self.facts.meets(event, runner.host, runner.parameters):
             self.add("flag", channel="host")
         elif runner.cuda:
@@ -672,10 +680,14 @@ class Transfer(Recorder):
         process = runner.process not in ("", "rpc")
         how = "process" if process else "later" if runner.deferred else "call"
         what: str = runner.process
+        channel: str = runner.process
+        lends: tuple[tuple[str, str], ...] = ()
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             if runner.deferred and self.node.name in (MODULE, STARTED):
                 return  # whoever goes through it says so there
-            how = WORKER
+            how, channel = WORKER, SEEDED if self.libraries.seeds_workers(event) else ""
+            lender = parameter_of(event.keywords["generator"]) if "generator" in event.keywords else None
+            lends = ((lender, lender),) if lender is not None else ()
             if not self.facts.given(event, "worker_init_fn", runner.parameters):
                 what = LOADER
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
@@ -686,7 +698,7 @@ class Transfer(Recorder):
             made = (
                 made_with(self.lookup, body, name, referent, target, self.given) if referent.kind == "instance" else ()
             )
-            self.add(how, what, runner.process, Node(target.file, target.name, target.owner, made))
+            self.add(how, what, channel, Node(target.file, target.name, target.owner, made), lends=lends)
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
                 names = argument.names if argument is not None else ()

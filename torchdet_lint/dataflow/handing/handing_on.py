@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
+from torchdet_lint.dataflow.handing.constructors import in_order
 from torchdet_lint.dataflow.neighbours import taken_whole
 from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.module.tree import is_super
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from torchdet_lint.dataflow.handing.constructors import Above
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module, Value
 
@@ -30,8 +33,8 @@ _MANY = 64
 
 class Passed(NamedTuple):
     """Arguments on their way: values by place and by name, whether there may be more, which of the values a constructor
-    or function on the way names itself, so that its own call tells of them, whether options go elsewhere too, and the
-    call, with its file, by which they were handed on last."""
+    or function on the way names itself, so that its own call tells of them, whether options go elsewhere too, the
+    call, with its file, by which they were handed on last, and whether a constructor out of sight may come between."""
 
     positional: tuple[Value, ...]
     keywords: dict[str, Value]
@@ -39,6 +42,7 @@ class Passed(NamedTuple):
     named: frozenset[int] = frozenset()
     shared: bool = False
     by: tuple[Module, cst.Call] | None = None
+    unsure: bool = False
 
 
 class HandedOn(NamedTuple):
@@ -93,7 +97,8 @@ class HandingOn:
             mark = made.bound[word]
             more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, mark)})
             further = self._ends_at(call, more, frozenset({target}))
-            arrived = further[1].keywords if further is not None and not further[1].shared else {}
+            whole = further is not None and not further[1].shared and not further[1].unsure
+            arrived = further[1].keywords if further is not None and whole else {}
             reached = frozenset(name for name in added if arrived.get(name) is mark)
             yield HandedOn(made, own, reached, by=passed.by)
 
@@ -168,8 +173,10 @@ class HandingOn:
     def _ends_at(self, call: Call, passed: Passed, targets: frozenset[str]) -> tuple[tuple[str, ...], Passed] | None:
         """The names of the library's callable that `call` ends at where it passes that, and what it is passed."""
         self._left = _MANY
-        names = call.own or taken_whole(call.node.func, self.module)
-        found = self._amounts_to(self.module, names, passed, targets, _DEEP)
+        found = self._above(self.module, call.node, passed, targets, _DEEP)
+        if found is None:
+            names = call.own or taken_whole(call.node.func, self.module)
+            found = self._amounts_to(self.module, names, passed, targets, _DEEP)
         callee = self.edges.callee(call.node, ()) if found is None else None
         if callee is None or callee.function is None:
             return found
@@ -205,10 +212,32 @@ class HandingOn:
         self, module: Module, class_: Class, passed: Passed, targets: frozenset[str], depth: int
     ) -> tuple[tuple[str, ...], Passed] | None:
         """An object of `class_` is made."""
-        bases = module.base_names(class_)
-        if "__init__" not in class_.methods:
-            return self._amounts_to(module, bases, passed, targets, depth - 1)
-        return self._called(module, module.definition("__init__", class_), passed, targets, depth, bound=True)
+        return self._constructed(in_order(module, class_), passed, targets, depth)
+
+    def _above(
+        self, module: Module, call: cst.Call, passed: Passed, targets: frozenset[str], depth: int
+    ) -> tuple[tuple[str, ...], Passed] | None:
+        """A constructor hands on by `call` to the next one, if it is `super().__init__(…)`."""
+        function = call.func
+        above = isinstance(function, cst.Attribute) and is_super(function.value) and function.attr.value == "__init__"
+        class_ = module.enclosing_class(call) if above else None
+        order = in_order(module, class_)[1:] if class_ is not None else []
+        return self._constructed(order, passed, targets, depth)
+
+    def _constructed(
+        self, order: Sequence[Above], passed: Passed, targets: frozenset[str], depth: int
+    ) -> tuple[tuple[str, ...], Passed] | None:
+        """The first constructor of the classes in `order` runs."""
+        for above in order:
+            home, class_ = above.place if above.place is not None else (self.module, None)
+            if class_ is not None and "__init__" in class_.methods:
+                return self._called(home, home.definition("__init__", class_), passed, targets, depth, bound=True)
+            library = tuple(self.module.library.ancestors(above.name)) if class_ is None else ()
+            if not targets.isdisjoint(library):
+                return library, passed
+            if class_ is None and not above.is_bare:
+                passed = passed._replace(unsure=True)
+        return None
 
     def _called(
         self, module: Module, function: cst.FunctionDef | None, passed: Passed, targets: frozenset[str], depth: int,
@@ -225,7 +254,8 @@ class HandingOn:
                 continue
             inner = self._rebound(module, function, call, passed, bound=bound)
             if inner is not None and (base or inner.keywords):
-                found = self._amounts_to(module, module.resolve(call.func), inner, targets, depth - 1)
+                found = self._above(module, call, inner, targets, depth - 1) if depth > 1 else None
+                found = found or self._amounts_to(module, module.resolve(call.func), inner, targets, depth - 1)
                 ways += [found] if found is not None else []
         return max(ways, key=lambda way: _handed_on(passed, way[1]), default=None)
 
@@ -277,7 +307,7 @@ class HandingOn:
                 keywords[arg.keyword.value] = value
             else:
                 positional.append(value)
-        return Passed(tuple(positional), keywords, opaque, frozenset(named), shared, (module, call))
+        return Passed(tuple(positional), keywords, opaque, frozenset(named), shared, (module, call), passed.unsure)
 
     def _options(
         self, module: Module, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg, more: dict[str, Value],

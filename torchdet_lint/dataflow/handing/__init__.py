@@ -1,0 +1,1 @@
+"""A call -> the constructors and functions of the project that hand its arguments on."""
