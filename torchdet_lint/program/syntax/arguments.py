@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import REST, Argument
 from torchdet_lint.program.syntax.conditions import decided
+from torchdet_lint.program.syntax.parameters.rebinding import OPEN, remade
 from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, last_word, tail_of
 from torchdet_lint.regex import lazy
@@ -59,7 +60,9 @@ class Arguments:
         if isinstance(node, ast.Subscript):
             names = names or self.names.path(node, self.scope)
         tail = tail_of(node) if not names and not is_one_of_texts(node, self.scope) else ""
-        return Argument(names or ((f"?.{tail}",) if tail else ()), present=self._is_something(node))
+        told = remade(node, self.scope) if len(names) == 1 and names[0][0] == "$" else None
+        rebound = told[1] if told is not None and names == (f"${told[0]}",) else OPEN if told is not None else ()
+        return Argument(names or ((f"?.{tail}",) if tail else ()), present=self._is_something(node), rebound=rebound)
 
     def _is_something(self, node: ast.expr) -> bool:
         """Whether `node` is evidently not None: written out, computed, or an object that is made for it."""

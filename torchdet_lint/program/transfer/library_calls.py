@@ -8,7 +8,7 @@ import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING, ITEMS
 from torchdet_lint.program.events import MODULE, PLAIN, Argument
-from torchdet_lint.program.transfer.passing import parameter_of
+from torchdet_lint.program.transfer.passing import constant_in, parameter_of
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class LibraryCalls:
         if value.known:
             return bool(value.value)
         known = self.recorder.given if given is None else given
-        return bool(known.get(parameter_of(value) or "", True))
+        return bool(constant_in(known, value))
 
 
 def _with_constants(event: Event, known: dict[str, Argument]) -> Event:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import PLAIN
-from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of, passed_constant
+from torchdet_lint.program.transfer.passing import (
+    UNKNOWN,
+    bound_arguments,
+    constant_in,
+    parameter_in,
+    passed_constant,
+    remade,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,8 +63,9 @@ def _value(lookup: Lookup, object_: Referent, attribute: str, event: Event, give
         told = lookup.files.summary(kind.file).setting(kind.name, attribute)
         if told is None or told.known or event.opaque:
             return told.value if told is not None and told.known else UNKNOWN
-        parameter, arguments = parameter_of(told) or "", bound_arguments(constructor, body, event)
+        parameter, arguments = parameter_in(told) or "", bound_arguments(constructor, body, event)
         argument = arguments.get(parameter)
-        own = parameter_of(argument) if argument is not None and not argument.known else None
-        return given.get(own, UNKNOWN) if own else passed_constant(parameter, arguments, event, body)
+        if argument is not None and not argument.known:
+            return remade(constant_in(given, argument), told.rebound)
+        return remade(passed_constant(parameter, arguments, event, body), told.rebound)
     return UNKNOWN

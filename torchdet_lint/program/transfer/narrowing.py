@@ -9,7 +9,7 @@ from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.options import Options
-from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out, with_texts
+from torchdet_lint.program.transfer.passing import constants, known_in, ruled_out, with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -183,5 +183,4 @@ def _calls_in(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _constants_of(node: Node) -> Callable[[Argument], Any]:
-    given = dict(node.given)
-    return lambda argument: given.get(parameter_of(argument) or "", UNKNOWN)
+    return known_in(dict(node.given))
