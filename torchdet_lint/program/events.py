@@ -220,7 +220,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
     defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
     are defined. `required` parameters have no default, the first `placed` ones may be passed by place, and `stars` are
-    those of `*args` and `**kwargs`."""
+    those of `*args` and `**kwargs`. What is `returned` only in arms has these under its name."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -237,6 +237,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     required: Names = ()
     stars: str = ""
     placed: int = 0
+    returned: dict[str, tuple[tuple[int, ...], ...]] = {}
 
     def is_decorated_with(self, names: Collection[str]) -> bool:
         """Whether one of its decorators, called or not, is one of `names`."""

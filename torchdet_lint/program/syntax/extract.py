@@ -78,7 +78,7 @@ class Extractor(Expressions):
 
     def __init__(self, names: Resolver, scope: Scope) -> None:
         super().__init__(names, scope)
-        self.returns: list[ast.expr] = []
+        self.returns: list[tuple[ast.expr, tuple[int, ...]]] = []
         self.arms = 0
         self.tests: list[Test] = []
         # What parts of expressions ask, which is not what a function is split by first.
@@ -590,7 +590,7 @@ class Extractor(Expressions):
         if id(node) in self.steps:
             self.add("update", node, branch, ("step", self.steps[id(node)]))
         if isinstance(node, ast.Return) and node.value is not None:
-            self.returns.append(node.value)
+            self.returned(node.value, branch)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self.assignment(target, node.value, branch)
@@ -609,6 +609,13 @@ class Extractor(Expressions):
             for child in children(node):
                 if isinstance(child, ast.expr):
                     self.expression(child, branch)
+
+    def returned(self, value: ast.expr, branch: tuple[int, ...]) -> None:
+        """Note what a function returns, part by part where arms pick what that is."""
+        picked = self.picked.values(value, self._split) if self.scope.kind == "function" else []
+        if not picked and isinstance(value, ast.IfExp) and isinstance(value.body, ast.Name):
+            picked = self._split(value) if self.scope.kind == "function" else []
+        self.returns += [(one, (*branch, *arms)) for one, arms in picked or [(value, ())]]
 
     def unset(self, target: ast.expr, branch: tuple[int, ...]) -> None:
         """Record that an environment variable is deleted."""

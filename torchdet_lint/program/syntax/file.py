@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
-from torchdet_lint.program.events import CHILDREN, NAMED, PLAIN, SPELLS, Body, ClassSummary, Test
+from torchdet_lint.program.events import CHILDREN, NAMED, PLAIN, SPELLS, Argument, Body, ClassSummary, Test
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -27,7 +27,7 @@ from torchdet_lint.program.syntax.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.program.events import Argument, Event, Names
+    from torchdet_lint.program.events import Event, Names
     from torchdet_lint.program.syntax.hollow import Hollow
     from torchdet_lint.program.syntax.scopes import Scope
     from torchdet_lint.program.syntax.vocabulary import Vocabulary
@@ -113,6 +113,16 @@ class File:
         """As `Summary.setting`."""
         scope = self.scopes.function(class_)
         return setting(self.names, scope, name) if scope is not None and scope.kind == "class" else None
+
+    def field(self, class_: str, name: str) -> Argument | None:
+        """As `Summary.field`."""
+        scope = self.scopes.function(class_)
+        if scope is None or scope.kind != "class" or self.names.values_of(scope).get(name):
+            return None
+        bounds = scope.bindings.get(name, ())
+        value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
+        known = constant(value, scope) if value is not None else None
+        return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else None
 
     def dispatch(self) -> dict[str, Names]:
         """As `Summary.dispatch`."""
@@ -211,8 +221,11 @@ class File:
         walk.function(node)
         parameters = parameters_of(node.args)
         returns: list[str] = []
-        for value in walk.returns:
-            returns.extend(self.names.resolve(value, scope))
+        returned: dict[str, list[tuple[int, ...]]] = {}
+        for value, arms in walk.returns:
+            for one in self.names.resolve(value, scope):
+                returns.append(one)
+                returned.setdefault(one, []).append(arms)
         names = list(_names_in(walk.events))
         found_by = (name for name in (*names, *returns) if OF_PARAMETER in name)
         texts = {parameter for name in found_by for parameter in taken_as_text(name)}
@@ -240,6 +253,7 @@ class File:
             required_of(node.args),
             "*" * (node.args.vararg is not None) + "**" * (node.args.kwarg is not None),
             len(node.args.posonlyargs) + len(node.args.args),
+            {one: tuple(arms) for one, arms in returned.items() if all(arms)} if tests else {},
         )
 
     def _finds_by(self, event: Event) -> Iterator[str]:

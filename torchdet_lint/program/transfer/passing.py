@@ -110,7 +110,12 @@ def parameter_in(argument: Argument) -> str | None:
 
 def constant_in(given: Mapping[str, Any], argument: Argument) -> Any:
     """The constant that an argument is in a function whose parameters are `given`, or `UNKNOWN`."""
-    return remade(given.get(parameter_in(argument) or "", UNKNOWN), argument.rebound)
+    own = parameter_in(argument)
+    if own is None and len(argument.names) == 1 and argument.names[0].startswith("$"):
+        # An option, or an attribute of an object, which is one of several.
+        values = given.get(argument.names[0][1:])
+        return values[0] if isinstance(values, tuple) and len(values) == 1 else UNKNOWN
+    return remade(given.get(own or "", UNKNOWN), argument.rebound)
 
 
 def remade(value: Any, rebound: tuple[Rebinding, ...]) -> Any:
