@@ -79,6 +79,7 @@ class Recorder:
                 self.choice,
                 event.unapplied,
                 event.regraded,
+                event.passing,
             )
         )
 
