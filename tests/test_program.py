@@ -2378,3 +2378,20 @@ def test_a_method_that_only_tensors_have_draws(project, drawn, found):
         main_DOT_py=f"{text}{GUARD}    torch.save(noisy(torch.load(sys.argv[1]), torch.Generator()), 'x')\n"
     )
     assert [one.code for one in lint(folder, select=("TDL101",))] == found
+
+
+@pytest.mark.parametrize(
+    ("other", "severity"),
+    [
+        ("import lib\nnp.random.seed(0)\nprint(np.random.rand())\n", "error"),
+        ("import lib\nnp.random.seed(0)\nprint(lib.M().features(np.eye(3)))\n", "warning"),
+        ("print(np.random.rand())\n", "error"),
+    ],
+)
+def test_a_program_that_only_imports_a_file_seeds_none_of_its_draws(tmp_path, other: str, severity: str) -> None:
+    made = "class M:\n    def features(self, a):\n        return TruncatedSVD(n_components=2).fit(a).components_\n"
+    (tmp_path / "lib.py").write_text(f"from sklearn.decomposition import TruncatedSVD\n\n{made}")
+    (tmp_path / "main.py").write_text("import numpy as np\nimport lib\n\nprint(lib.M().features(np.eye(3)))\n")
+    (tmp_path / "other.py").write_text(f"import numpy as np\n{other}")
+    found = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, select=("TDL107",), cache_dir="")).findings
+    assert [one.severity for one in found] == [severity]
