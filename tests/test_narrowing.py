@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
@@ -386,6 +387,13 @@ def test_a_factory_makes_what_an_object_leaves_of_it(tmp_path, made: str, draws:
 @pytest.mark.parametrize("change", ["cfg.type = read()", "setattr(cfg, name, 'b')"])
 def test_what_another_function_gives_an_object_is_open(tmp_path, change: str) -> None:
     assert _of_models(tmp_path, "make(CfgA())", f"def turn(cfg):\n    {change}\n")
+
+
+def test_what_an_arm_puts_into_a_table_is_given_with_it(tmp_path) -> None:
+    lines = ["nets = read(path)", "if path:", "    net = B()", "    nets = dict(net=net)", "return nets"]
+    loaded = f"def loaded(path):\n{textwrap.indent(chr(10).join(lines), '    ')}\n"
+    used = "def used():\n    net = loaded('a')['net']\n    return net\n"
+    assert _of_models(tmp_path, "used()", f"{loaded}{used}")
 
 
 def _of_models(tmp_path, made: str, more: str = "") -> tuple[Finding, ...]:

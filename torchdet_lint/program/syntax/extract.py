@@ -81,7 +81,8 @@ class Extractor(Expressions):
 
     def __init__(self, names: Resolver, scope: Scope) -> None:
         super().__init__(names, scope)
-        self.returns: list[tuple[ast.expr, tuple[int, ...]]] = []
+        # What is returned, and its parts with the arms that pick them.
+        self.returns: list[tuple[ast.expr, list[tuple[ast.expr, tuple[int, ...]]]]] = []
         self.arms = 0
         self.tests: list[Test] = []
         # What parts of expressions ask, which is not what a function is split by first.
@@ -638,7 +639,7 @@ class Extractor(Expressions):
         picked = self.picked.values(value, self._split) if self.scope.kind == "function" else []
         if not picked and isinstance(value, ast.IfExp) and isinstance(value.body, ast.Name):
             picked = self._split(value) if self.scope.kind == "function" else []
-        self.returns += [(one, (*branch, *arms)) for one, arms in picked or [(value, ())]]
+        self.returns.append((value, [(one, (*branch, *arms)) for one, arms in picked or [(value, ())]]))
 
     def unset(self, target: ast.expr, branch: tuple[int, ...]) -> None:
         """Record that an environment variable is deleted."""

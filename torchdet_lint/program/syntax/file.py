@@ -222,9 +222,13 @@ class File:
         parameters = parameters_of(node.args)
         returns: list[str] = []
         returned: dict[str, list[tuple[int, ...]]] = {}
-        for value, arms in walk.returns:
-            for one in self.names.resolve(value, scope):
-                returns.append(one)
+        for value, parts in walk.returns:
+            whole = self.names.resolve(value, scope)
+            returns.extend(whole)
+            named = [(one, arms) for part, arms in parts for one in self.names.resolve(part, scope)]
+            # What a name stands for besides is returned in any arm.
+            named += [(one, ()) for one in whole if one not in dict(named)]
+            for one, arms in named:
                 returned.setdefault(one, []).append(arms)
         names = list(_names_in(walk.events))
         found_by = (name for name in (*names, *returns) if OF_PARAMETER in name)
