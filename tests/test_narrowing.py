@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
+from typing import TYPE_CHECKING
+
 import pytest
 
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
+
+if TYPE_CHECKING:
+    from torchdet_lint.finding import Finding
 
 PARTS = """\
 import random
@@ -267,3 +273,134 @@ def test_what_is_written_beside_options_out_of_sight_is_known(project, options, 
     folder = project(main_DOT_py=KINDS.replace("{options}", options).replace("{passed}", passed))
     found = run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="")).findings
     assert [one.severity for one in found if one.code == "TDL203"] == [severity]
+
+
+MODELS = """\
+import random
+from dataclasses import dataclass
+
+class A:
+    def forward(self, x):
+        return x
+
+class B:
+    def forward(self, x):
+        return x + random.random()
+
+def make(cfg):
+    if cfg.type == "a":
+        return A()
+    return B()
+
+def pick(kind):
+    if kind == "a":
+        return A
+    return B
+
+def bound(kind):
+    net = A if kind == "a" else B
+    return net
+
+def either(kind):
+    return A if kind == "a" else B
+
+def picked(cfg):
+    net = pick(cfg.type)
+    return net()
+
+def outer(cfg):
+    return make(cfg)
+
+class CfgA:
+    type = "a"
+
+class CfgB(CfgA):
+    type = "b"
+
+class CfgC(CfgA):
+    size = 3
+
+class Kept:
+    def __init__(self, type="a"):
+        self.type = type
+
+class Told:
+    def __init__(self):
+        self.type = "a"
+
+@dataclass
+class Data:
+    size: int = 3
+    type: str = "a"
+
+class Worked:
+    @property
+    def type(self):
+        return read()
+
+class Usual:
+    KIND = "a"
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "draws"),
+    [
+        ("make(CfgA())", False),
+        ("make(CfgB())", True),
+        ("make(CfgC())", False),
+        ("make(CfgA)", False),
+        ("make(Told())", False),
+        ("make(Kept())", False),
+        ("make(Kept('b'))", True),
+        ("make(Kept(type='a'))", False),
+        ("make(Kept(read()))", True),
+        ("make(Kept(*read()))", True),
+        ("make(Data())", False),
+        ("make(Data(type='b'))", True),
+        ("make(Data(type='a'))", False),
+        ("make(Data(type=read()))", True),
+        ("make(Data(3, 'b'))", True),
+        ("make(Worked())", True),
+        ("make(read())", True),
+        ("make(CfgA() if read() else CfgB())", True),
+        ("outer(CfgA())", False),
+        ("outer(CfgB())", True),
+        ("picked(CfgA())", False),
+        ("picked(CfgB())", True),
+        ("pick('a')()", False),
+        ("pick('b')()", True),
+        ("pick(CfgA().type)()", False),
+        ("pick(CfgB.type)()", True),
+        ("pick(Usual.KIND)()", True),
+        ("bound('a')()", False),
+        ("bound('b')()", True),
+        ("either('a')()", False),
+        ("either('b')()", True),
+    ],
+)
+def test_a_factory_makes_what_an_object_leaves_of_it(tmp_path, made: str, draws: bool) -> None:
+    assert bool(_of_models(tmp_path, made)) is draws
+
+
+@pytest.mark.parametrize("change", ["cfg.type = read()", "setattr(cfg, name, 'b')"])
+def test_what_another_function_gives_an_object_is_open(tmp_path, change: str) -> None:
+    assert _of_models(tmp_path, "make(CfgA())", f"def turn(cfg):\n    {change}\n")
+
+
+def test_what_an_arm_puts_into_a_table_is_given_with_it(tmp_path) -> None:
+    lines = ["nets = read(path)", "if path:", "    net = B()", "    nets = dict(net=net)", "return nets"]
+    loaded = f"def loaded(path):\n{textwrap.indent(chr(10).join(lines), '    ')}\n"
+    used = "def used():\n    net = loaded('a')['net']\n    return net\n"
+    assert _of_models(tmp_path, "used()", f"{loaded}{used}")
+
+
+def _of_models(tmp_path, made: str, more: str = "") -> tuple[Finding, ...]:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "models.py").write_text(MODELS + more)
+    (folder / "main.py").write_text(
+        f"from models import *\n\nif __name__ == '__main__':\n    print({made}.forward(1))\n"
+    )
+    return run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",))).findings

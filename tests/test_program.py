@@ -2543,3 +2543,20 @@ def test_of_functions_that_rpc_calls_from_each_other_the_one_that_updates_is_nam
     (finding,) = lint_source(text, select=["TDL307"])
     assert finding.message.startswith("`update` is called by RPC from several workers")
     assert [(one.location.row, one.message) for one in finding.related] == [(13, "called by RPC here")]
+
+
+@pytest.mark.parametrize(
+    ("other", "severity"),
+    [
+        ("import lib\nnp.random.seed(0)\nprint(np.random.rand())\n", "error"),
+        ("import lib\nnp.random.seed(0)\nprint(lib.M().features(np.eye(3)))\n", "warning"),
+        ("print(np.random.rand())\n", "error"),
+    ],
+)
+def test_a_program_that_only_imports_a_file_seeds_none_of_its_draws(tmp_path, other: str, severity: str) -> None:
+    made = "class M:\n    def features(self, a):\n        return TruncatedSVD(n_components=2).fit(a).components_\n"
+    (tmp_path / "lib.py").write_text(f"from sklearn.decomposition import TruncatedSVD\n\n{made}")
+    (tmp_path / "main.py").write_text("import numpy as np\nimport lib\n\nprint(lib.M().features(np.eye(3)))\n")
+    (tmp_path / "other.py").write_text(f"import numpy as np\n{other}")
+    found = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, select=("TDL107",), cache_dir="")).findings
+    assert [one.severity for one in found] == [severity]

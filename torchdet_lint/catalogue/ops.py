@@ -63,7 +63,8 @@ class Op(Table, frozen=True, kw_only=True):
     `when` holds for the call; `dtypes` is `floating` where integer tensors are exact, `evident-floating` where almost
     every tensor is one and only evidence counts. A backward op asks for a tensor that may carry a gradient, with
     `gradient` `evident` for one that evidently does, and with `own` a layer of it has weights that do. `exact` says
-    that it raises though its results do not vary. `aggregate` marks an op that is everywhere (a convolution): it is
+    that it raises though its results do not vary, `values_exact` that only the indices beside its values do, and a
+    gradient, which goes where they point. `aggregate` marks an op that is everywhere (a convolution): it is
     listed with the program's missing mode and never reported alone; `silent_because` one that no check reports, and
     why. `unless_within` are context managers, `name` or `name(argument)`, under which it does not vary. `rule` is the
     code that reports it where direction and status do not say. `package` is the distribution whose releases the history
@@ -84,6 +85,7 @@ class Op(Table, frozen=True, kw_only=True):
     receiver: Literal["tensor", "distinctive"] = "tensor"
     gradient: Literal["possible", "evident", "own"] = "possible"
     exact: bool = False
+    values_exact: bool = False
     severity: Severity | None = None
     strict: bool = False
     aggregate: bool = False

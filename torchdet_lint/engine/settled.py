@@ -29,7 +29,7 @@ from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.unpassed import left_off
+from torchdet_lint.program.syntax.parameters.unpassed import left_off
 from torchdet_lint.program.unrun.uncalled import uncalled
 from torchdet_lint.program.unrun.unreached import Place, Unreached
 from torchdet_lint.regex import lazy
@@ -122,7 +122,7 @@ def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | No
         return msgspec.structs.replace(finding, message=message)
     if finding.code == RECURRENT:
         return None if settled.workspace or settled.host_script else finding
-    if finding.seeded_by in settled.seeds:
+    if finding.seeded_by in settled.seeds and (finding.code != DRAWN or rows.first not in settled.drawn):
         return _seeded(finding)
     return _loader(finding, rows, settled) if finding.code in LOADERS else finding
 
@@ -218,6 +218,7 @@ class Settling:
         repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
         early = self._run(node for entry in entries if entry.seeded("torch") for node in entry.above_seed("torch"))
         fresh = self._fresh(entries, wanted)
+        drawn = self._drawn(entries, wanted)
         return {
             path: Settled(
                 path in covered and path not in exposed,
@@ -245,9 +246,23 @@ class Settling:
                 self.unreached.get(path, ()),
                 path in scripts,
                 self._among(path, early[path]) if path in early else (),
+                drawn.get(path, ()),
             )
             for path in sorted({*wanted, *aside})
         }
+
+    def _drawn(self, entries: Sequence[Entry], wanted: Iterable[str]) -> dict[str, tuple[int, ...]]:
+        """By file the rows of draws for want of a generator in functions that programs evidently call which never seed
+        NumPy, and none that does: others import the file, and that is all."""
+        named = self.whole.named
+        asking = {path for path in wanted if any(one.code == DRAWN for one in named[path].findings)}
+        if not asking:
+            return {}
+        run = self._run(one.node for one in entries if not one.seeded("numpy") and one.draws("numpy"))
+        seeded = self._run(one.node for one in entries if one.seeded("numpy"))
+        codes = frozenset({DRAWN})
+        left = {path: run[path] - seeded.get(path, set()) - {MODULE} for path in asking if path in run}
+        return {path: self._among(path, names, codes) for path, names in left.items()}
 
     def _seeded_elsewhere(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
         """By library the files that a program reaches which seeds its generator in none of those of which a finding
@@ -408,11 +423,12 @@ class Settling:
                     queue.append(step.node)
         return found
 
-    def _among(self, path: str, names: set[str]) -> tuple[int, ...]:
-        """The rows of the findings about loaders in `path` that stand in one of the functions `names`."""
+    def _among(self, path: str, names: set[str], codes: frozenset[str] = LOADERS) -> tuple[int, ...]:
+        """The rows of the findings about loaders, or of other `codes`, in `path` that stand in one of the functions
+        `names`."""
         record, summary = self.records[path], self.project.files.summary(path)
         pairs = zip(record.findings, record.rows, strict=True)
-        wanted = sorted({rows.first for finding, rows in pairs if finding.code in LOADERS})
+        wanted = sorted({rows.first for finding, rows in pairs if finding.code in codes})
         bodies = {body.row for name in names if name and (body := summary.body(name)) is not None}
         started = not names.isdisjoint((MODULE, STARTED))
         # What stands in the main guard does not run where the file is imported.

@@ -95,7 +95,7 @@ class Step(NamedTuple):
     parameters of the function called what they get: nothing, or a parameter here. An `ungraded` one stands in a `with
     torch.no_grad()`, a `regraded` one in a `with torch.enable_grad()`, a `sized` one makes a model of which only the
     parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which only the
-    weights are read. A step of a `choice` happens if that is made.
+    weights are read. What a `passing` one draws may come before a seed. A step of a `choice` happens if that is made.
     """
 
     kind: str
@@ -113,6 +113,7 @@ class Step(NamedTuple):
     choice: Choice | None = None
     unapplied: bool = False
     regraded: bool = False
+    passing: bool = False
 
 
 Effects = dict[str, Any]
@@ -239,6 +240,8 @@ def _own(step: Step) -> Effects:
 
 def handed(inner: Effects, step: Step) -> Effects:
     """The effects of `step`: what becomes one of the effects of the function that it calls, `inner`."""
+    if step.passing:
+        return _passing(handed(inner, step._replace(passing=False)))
     if step.node is None:
         return {} if step.sized and step.kind == "draw" else lent(_own(step), step.lends)
     if step.kind == WORKER:
@@ -257,6 +260,13 @@ def handed(inner: Effects, step: Step) -> Effects:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)
     return _in_training(inner) if step.trained else inner
+
+
+def _passing(inner: Effects) -> Effects:
+    """The effects of what may draw before a seed: its numbers reach no result."""
+    channels = [channel for channel, generator in _GENERATOR.items() if generator in _SEEDED]
+    gone = {f"{kind}:{channel}" for channel in channels for kind in ("first", "late", "branch", "unsure")}
+    return {key: ref for key, ref in inner.items() if key not in gone}
 
 
 def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:

@@ -82,10 +82,22 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+class Rebinding(msgspec.Struct, frozen=True, array_like=True):
+    """What a parameter becomes where a test of it holds (`then`), and where it does not (`otherwise`): a constant in a
+    1-tuple, nothing else where it keeps its value, or None where nobody knows. The test is of that `kind`, with that
+    `value`; of no kind where it asks something else."""
+
+    kind: str
+    value: Any
+    then: tuple[Any, ...] | None
+    otherwise: tuple[Any, ...] | None
+
+
 class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """An argument: the names it stands for, and its value where that is a constant (`known`). It is `unsure` whether a
     dictionary that is unpacked, and of which not all is in sight, passes it; one that is `present` is evidently not
-    None, whatever it is. Of a loader that is made in sight, `loader` is what iterating it does."""
+    None, whatever it is. Of a loader that is made in sight, `loader` is what iterating it does; of one that is a
+    parameter, `rebound` says what became of it before."""
 
     names: Names = ()
     known: bool = False
@@ -93,6 +105,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     unsure: bool = False
     present: bool = False
     loader: Event | None = None
+    rebound: tuple[Rebinding, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -113,7 +126,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     ones a model of which only the weights are read; what a `composed` call hands on by `**` is put together in the
     file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a conditional
     expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
-    only weights. One that reads `data` loads that, and no weights.
+    only weights. One that reads `data` loads that, and no weights. What a `passing`
+    one draws reaches no result unless it is drawn again.
     """
 
     kind: str
@@ -139,6 +153,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     composed: bool = False
     regraded: bool = False
     data: bool = False
+    passing: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -149,13 +164,14 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another function, which may ask:
     `passed` where it is off by default or goes to the constructor above, else `handed`. Of a `device` something is
     put on it: no arm depends on it. Of an `own` one methods are called, or those of a global generator that stands
-    in for it."""
+    in for it. `rebound` is what became of the parameter before it is asked."""
 
     parameter: str
     kind: str
     value: Any = None
     dead: int = 0
     dead_otherwise: int = 0
+    rebound: tuple[Rebinding, ...] = ()
 
     @property
     def asks_for_none(self) -> bool:
@@ -167,23 +183,39 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
         if isinstance(value, tuple):
             arms = {self.rules_out(one) for one in value}
             return arms.pop() if len(arms) == 1 else 0
-        if value == PRESENT:
-            return self.dead_otherwise if self.asks_for_none else 0
-        if self.kind == "true":
-            holds = bool(value)
-        elif self.kind == "equal":
-            holds = value is self.value or value == self.value
-        elif self.kind == "among":
-            holds = value in self.value
-        elif self.kind == "holds" and isinstance(value, str):
-            holds = self.value in value
-        elif self.kind == "is" and isinstance(value, PLAIN) and value not in (GENERATOR, GIVEN):
-            holds = any(kind.__name__ in self.value for kind in type(value).__mro__)
-        elif self.kind in COMPARED and isinstance(value, (int, float)):
-            holds = COMPARED[self.kind](value, self.value)
-        else:
-            return 0
-        return self.dead if holds else self.dead_otherwise
+        known = become(value, self.rebound)
+        told = holds(self.kind, self.value, known[0]) if known is not None else None
+        return 0 if told is None else (self.dead if told else self.dead_otherwise)
+
+
+def holds(kind: str, asked: Any, value: Any) -> bool | None:
+    """Whether a test of that `kind`, which has `asked` in it, holds of what is `value`; None: nobody knows."""
+    if value == PRESENT:
+        return False if kind == "equal" and asked is None else None
+    if kind == "true":
+        return bool(value)
+    if kind == "equal":
+        return bool(value is asked or value == asked)
+    if kind == "among":
+        return value in asked
+    if kind == "holds" and isinstance(value, str):
+        return asked in value
+    if kind == "is" and isinstance(value, PLAIN) and value not in (GENERATOR, GIVEN):
+        return any(one.__name__ in asked for one in type(value).__mro__)
+    if kind in COMPARED and isinstance(value, (int, float)):
+        return COMPARED[kind](value, asked)
+    return None
+
+
+def become(value: Any, rebound: tuple[Rebinding, ...]) -> tuple[Any] | None:
+    """What a parameter that is `value` becomes, in a 1-tuple; None: nobody knows."""
+    for one in rebound:
+        told = holds(one.kind, one.value, value) if one.kind else None
+        made = one.then if told else one.otherwise
+        if told is None or made is None:
+            return None
+        value = made[0] if made else value
+    return (value,)
 
 
 class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -193,7 +225,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
     defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
     are defined. `required` parameters have no default, the first `placed` ones may be passed by place, and `stars` are
-    those of `*args` and `**kwargs`. `loops` are the parameters that it goes through, or hands on to functions."""
+    those of `*args` and `**kwargs`. `loops` are the parameters that it goes through, or hands on to functions. What is
+    `returned` only in arms has these under its name."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -211,6 +244,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     stars: str = ""
     placed: int = 0
     loops: Names = ()
+    returned: dict[str, tuple[tuple[int, ...], ...]] = {}
 
     def is_decorated_with(self, names: Collection[str]) -> bool:
         """Whether one of its decorators, called or not, is one of `names`."""

@@ -26,10 +26,13 @@ from torchdet_lint.program.events import (
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     bound_arguments,
+    constant_in,
     is_generator,
     is_present,
+    parameter_in,
     parameter_of,
     passed_constant,
+    remade,
 )
 from torchdet_lint.program.transfer.switched import switched
 
@@ -108,7 +111,8 @@ class ObjectSettings:
             values = self._values.get((owner, place, told.names[1][1:]), [])
             asked = told.names[0] == NONE
             return [value if value is UNKNOWN else (value is None) is asked for value in values]
-        return self._values.get((owner, place, parameter_of(told) or ""), [])
+        values = self._values.get((owner, place, parameter_in(told) or ""), [])
+        return [remade(value, told.rebound) for value in values]
 
     def _passed(self) -> dict[_Slot, list[Any]]:
         """The constants that each constructor is passed for each parameter, from one constructor to the next."""
@@ -143,8 +147,9 @@ class ObjectSettings:
         for parameter in body.parameters[1:]:
             argument = given.get(parameter)
             own = parameter_of(argument) if argument is not None and not argument.known else None
-            if own in here:
-                yield parameter, here[own], ""
+            known = constant_in(here, argument) if argument is not None and not argument.known else UNKNOWN
+            if known is not UNKNOWN:
+                yield parameter, known, ""
             elif own is not None and node.owner[1] and node.name.endswith(".__init__"):
                 yield parameter, UNKNOWN, own
             elif argument is not None and is_generator(self.lookup, node, argument):

@@ -145,6 +145,14 @@ class Summary:
             known[key] = self._file.setting(class_, name)
         return known[key]
 
+    def field(self, class_: str, name: str) -> Argument | None:
+        """The constant that the body of the class `class_` alone gives to the attribute `name`."""
+        key = f"{class_}:{name}"
+        known = self.memo.settings
+        if key not in known:
+            known[key] = self._file.field(class_, name)
+        return known[key]
+
     @property
     def assigned(self) -> dict[str, int]:
         """How often the file assigns to attributes of each name, but for what `setting` sees."""

@@ -43,6 +43,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     starts_itself: frozenset[str] = frozenset()
     lazy: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
+    redraws: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
     traces: frozenset[str] = frozenset()
     summarizes: frozenset[str] = frozenset()

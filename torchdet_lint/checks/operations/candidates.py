@@ -15,6 +15,7 @@ from torchdet_lint.checks.operations.idle import is_idle
 from torchdet_lint.checks.operations.named_layers import NamedLayers
 from torchdet_lint.checks.operations.rewrites import Rewriting
 from torchdet_lint.checks.operations.unmoved import only_applied, stays_on_cpu
+from torchdet_lint.checks.operations.values_alone import takes_values_alone
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 from torchdet_lint.dataflow.relatives import Relatives
@@ -329,7 +330,18 @@ class Operations:
             return "a context manager around it selects a deterministic kernel"
         if op.direction == "backward" and self._ends(candidate):
             return "the gradient ends before it reaches a parameter"
-        return ""
+        alike = op.values_exact and operation.status == "silent" and self.gives_values_alone(candidate)
+        return "only the values are used, which are the same in every run" if alike else ""
+
+    def gives_values_alone(self, candidate: Candidate) -> bool:
+        """Whether of the values and indices that an op gives only the values are used, and no gradient goes where the
+        indices point."""
+        node = candidate.call.node
+        return takes_values_alone(self.module, node) and (
+            self.gradients.untracked(node)
+            or not self._differentiated(candidate, self.subject(candidate))
+            or self._ends(candidate)
+        )
 
     def _ends(self, candidate: Candidate) -> bool:
         """Whether the gradient of an op comes to nothing, by what calls it and by where its result goes."""

@@ -41,6 +41,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
     for candidate in operations.found.get(rule.code, ()):
         operation, call, _ = candidate
         op = operation.op
+        values_alone = op.values_exact and operations.gives_values_alone(candidate)
         details = {
             "op": operation.spelling.name,
             "device": _PLACES.get(op.devices, "CUDA"),
@@ -52,8 +53,8 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             call.node,
             details,
-            variant=_variant(rule, operation),
-            severity="warning" if op.exact or op.softened else op.severity,
+            variant="values" if values_alone else _variant(rule, operation),
+            severity="warning" if op.exact or op.softened or values_alone else op.severity,
             changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
             raises=operation.spelling.name if operation.status == "errors" else "",

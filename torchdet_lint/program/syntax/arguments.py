@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import REST, Argument, Event
 from torchdet_lint.program.syntax.conditions import decided
+from torchdet_lint.program.syntax.parameters.rebinding import OPEN, remade
 from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
@@ -69,7 +70,10 @@ class Arguments:
             names = names or self.names.path(node, self.scope)
         tail = tail_of(node) if not names and not is_one_of_texts(node, self.scope) else ""
         present, loader = self._is_something(node), self.loader(node)
-        return Argument(names or ((f"?.{tail}",) if tail else ()), present=present, loader=loader)
+        told = remade(node, self.scope) if len(names) == 1 and names[0][0] == "$" else None
+        rebound = told[1] if told is not None and names == (f"${told[0]}",) else OPEN if told is not None else ()
+        shown = names or ((f"?.{tail}",) if tail else ())
+        return Argument(shown, present=present, loader=loader, rebound=rebound)
 
     def loader(self, node: ast.expr) -> Event | None:
         """What iterating `node` does, where that is a loader made in sight, or an attribute that is given one alone."""

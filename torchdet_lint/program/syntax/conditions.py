@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import combined, respelling, walk
 from torchdet_lint.program.events import (
     BUILT_IN,
-    COMPARED,
     DEVICE,
     ELSE,
     EMPTY,
@@ -25,6 +24,7 @@ from torchdet_lint.program.events import (
     Argument,
     Test,
 )
+from torchdet_lint.program.syntax.parameters.rebinding import OPEN, compared, remade
 from torchdet_lint.program.syntax.scopes import Bound, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     device_in,
@@ -39,7 +39,7 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.program.events import Names
+    from torchdet_lint.program.events import Names, Rebinding
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -176,23 +176,25 @@ def tested(
         for value in test.values:
             yield from tested(value, names, scope, 0 if both else dead, dead_otherwise if both else 0, depth)
     elif isinstance(test, (ast.Name, ast.Attribute)):
-        if (asked := _asked(test, scope)) and (dead or dead_otherwise):
-            yield Test(asked, "true", None, dead, dead_otherwise)
+        asked, rebound = _asked_there(test, scope)
+        if asked and (dead or dead_otherwise):
+            yield Test(asked, "true", None, dead, dead_otherwise, rebound)
     elif isinstance(test, ast.Call):
         kinds = _kinds_asked(test, names, scope)
         if kinds and (asked := _asked(test.args[0], scope)) and (dead or dead_otherwise):
             yield Test(asked, "is", kinds, dead, dead_otherwise)
-    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (asked := _compares(test, names, scope)):
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (told := _compares(test, names, scope))[0]:
+        asked, rebound = told
         known = constant(test.comparators[0], scope)
-        told = _compared(test.ops[0], known[0]) if known is not None else None
-        if told is not None:
-            kind, holds = told
-            yield Test(asked, kind, known[0] if known else None, *((dead, dead_otherwise)[:: 1 if holds else -1]))
+        kind, holds = (compared(test.ops[0], known[0]) if known is not None else None) or ("", True)
+        if known is not None and kind:
+            first, second = (dead, dead_otherwise)[:: 1 if holds else -1]
+            yield Test(asked, kind, known[0], first, second, rebound)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.In, ast.NotIn)):
         part, asked = test.left, _asked(test.comparators[0], scope)
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
-            arms = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
-            yield Test(asked, "holds", part.value, *arms)
+            first, second = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
+            yield Test(asked, "holds", part.value, first, second)
 
 
 def _kinds_asked(test: ast.Call, names: Resolver, scope: Scope) -> list[str]:
@@ -206,14 +208,16 @@ def _kinds_asked(test: ast.Call, names: Resolver, scope: Scope) -> list[str]:
     return told if len(told) == len(kinds) and scope.home("isinstance") is None else []
 
 
-def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> str:
-    """What a comparison asks: a parameter, an attribute of `self`, or an option that it compares with texts."""
-    if asked := _asked(test.left, scope):
-        return asked
+def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> tuple[str, tuple[Rebinding, ...]]:
+    """What a comparison asks: a parameter, and what became of it, an attribute of `self`, or an option that it compares
+    with texts."""
+    told = _asked_there(test.left, scope)
+    if told[0]:
+        return told
     other = test.comparators[0]
     parts = other.elts if isinstance(other, (ast.List, ast.Tuple)) else [other]
     texts = bool(parts) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in parts)
-    return _option(test.left, names, scope) if texts else ""
+    return (_option(test.left, names, scope) if texts else ""), ()
 
 
 def is_of_call(test: Test) -> bool:
@@ -255,16 +259,6 @@ def _made_up(node: ast.Name, scope: Scope) -> ast.expr | None:
     return value if told and node.id not in scope.lent else None
 
 
-def _compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
-    """The kind of test that compares with `value`, and whether it is that or its opposite; None for no such test."""
-    if isinstance(operator, (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
-        return ("equal", isinstance(operator, (ast.Is, ast.Eq))) if isinstance(value, PLAIN) else None
-    if isinstance(operator, (ast.In, ast.NotIn)):
-        return ("among", isinstance(operator, ast.In)) if isinstance(value, list) else None
-    kind = type(operator).__name__
-    return (kind, True) if kind in COMPARED and isinstance(value, (int, float)) else None
-
-
 def _asked(node: ast.expr, scope: Scope) -> str:
     """The parameter that `node` is, or the attribute of `self` (`self.train`), by a name of its own too; or nothing."""
     if isinstance(node, ast.Name):
@@ -279,6 +273,18 @@ def _asked(node: ast.expr, scope: Scope) -> str:
         me = parameters_of(scope.node.args)[0].arg
         return f"self.{node.attr}" if node.value.id == me and _is_constant(me, scope) else ""
     return ""
+
+
+def _asked_there(node: ast.expr, scope: Scope) -> tuple[str, tuple[Rebinding, ...]]:
+    """The same, or the parameter that `node` is made of, and what became of it."""
+    asked = _asked(node, scope)
+    return (asked, ()) if asked else _made_of(node, scope)
+
+
+def _made_of(node: ast.expr, scope: Scope) -> tuple[str, tuple[Rebinding, ...]]:
+    """The parameter that `node` is made of, and what became of it, where that is known; else nothing."""
+    own, rebound = remade(node, scope) or ("", ())
+    return ("", ()) if rebound == OPEN else (own, rebound)
 
 
 def _always_given(node: ast.Name, scope: Scope) -> ast.Name | None:
@@ -302,10 +308,12 @@ def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
         and function.value.func.id == "super"
     )
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-        if isinstance(value, ast.Name) and _is_constant(value.id, scope):
-            bounds = scope.bindings[value.id]
+        own = value.id if isinstance(value, ast.Name) and _is_constant(value.id, scope) else ""
+        own = own or _made_of(value, scope)[0]
+        if own:
+            bounds = scope.bindings[own]
             usual = any(bound.kind == "default" and isinstance(bound.value, ast.Constant) for bound in bounds)
-            yield Test(value.id, PASSED if above or usual else HANDED)
+            yield Test(own, PASSED if above or usual else HANDED)
 
 
 def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
@@ -328,7 +336,7 @@ def device_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
 
 def asked_as_device(node: ast.expr, scope: Scope) -> Iterator[Test]:
     """The parameter, or attribute of `self`, that `node` is, which says where something is put."""
-    asked = _asked(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    asked = _asked_there(node, scope)[0] if isinstance(node, (ast.Name, ast.Attribute)) else ""
     if asked:
         yield Test(asked, DEVICE)
 
@@ -348,6 +356,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((NOTHING, own, EMPTY))
     if made_up and len(values) > 1 and attribute not in class_.bindings and (own := _turned_off(values)):
         return Argument((OFF_WITH, own))
+    if value is None and made_up and attribute not in class_.bindings:
+        value, where = _picked_value(values, attribute)
     if value is None or where.node.name != "__init__":
         return Argument()
     value = device_in(value) or value
@@ -356,6 +366,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((OFF_WITH, first)) if first else Argument()
     if isinstance(value, ast.Name) and _is_constant(value.id, where) and value.id in where.bindings:
         return Argument((f"${value.id}",))
+    if made_up and (made := _made_of(value, where))[0]:
+        return Argument((f"${made[0]}",), rebound=made[1])
     if made_up and (told := respelling(value)) is not None:
         source, method = told
         plain = isinstance(source, ast.Name) and _is_constant(source.id, where) and source.id in where.bindings
@@ -433,6 +445,14 @@ def _none_with(node: ast.expr, where: Scope, names: Resolver, class_: Scope) -> 
         isinstance(some, ast.Call) and isinstance(some.func, ast.Name) and some.func.id in _NUMBERS
     )
     return _handed(asked[0], where, names, class_) if is_number and constant(none, where) == (None,) else ""
+
+
+def _picked_value(values: Sequence[tuple[ast.expr, Scope]], attribute: str) -> tuple[ast.expr | None, Scope]:
+    """The one value that `self.attribute` is given where a constructor picks it by an `if`, and where."""
+    where = values[0][1]
+    same = len(values) == _TWO and where.node.name == "__init__" and values[1][1] is where
+    picked = _given_by_arms(where, attribute) if same else None
+    return (ast.copy_location(ast.IfExp(*picked), picked[0]) if picked is not None else None), where
 
 
 def _given_by_arms(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, ast.expr] | None:

@@ -86,6 +86,7 @@ class Expressions:
         self.sized = False
         self.without_gradient = False
         self.unapplied = False
+        self.passing = False
         self.kept = ""
         self.muted = False
         # The calls that load data, and no weights.
@@ -342,7 +343,7 @@ class Expressions:
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
-                self.unapplied, self.kept, composed, self.graded is True, node in self.data,
+                self.unapplied, self.kept, composed, self.graded is True, node in self.data, self.passing,
             )
         )  # fmt: skip
 

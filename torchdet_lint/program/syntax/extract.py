@@ -58,6 +58,7 @@ from torchdet_lint.program.syntax.training.untrained import (
     uses_weight,
 )
 from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
+from torchdet_lint.program.syntax.unused_draws import only_asserts, only_counts, redrawn, waited
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import without_prose
 
@@ -74,6 +75,8 @@ _LOOKS = lazy(r"print[ \t]*\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\
 _FUNCTION = lazy(r"(?:torch\.|\$)[a-z]\w*")
 _DATA_SETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
 _TAKE_DATA = ("torch.nn.functional.", "torch.utils.data.")
+# A call of a function that may count the numbers of a model which is made for it.
+_COUNTING = lazy(r"\b\w*(?:size|count|num|param)\w*[ \t]*\(\s*\w[\w.]*\(")
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 
@@ -83,7 +86,8 @@ class Extractor(Expressions):
 
     def __init__(self, names: Resolver, scope: Scope) -> None:
         super().__init__(names, scope)
-        self.returns: list[ast.expr] = []
+        # What is returned, and its parts with the arms that pick them.
+        self.returns: list[tuple[ast.expr, list[tuple[ast.expr, tuple[int, ...]]]]] = []
         self.arms = 0
         self.tests: list[Test] = []
         # What parts of expressions ask, which is not what a function is split by first.
@@ -111,6 +115,11 @@ class Extractor(Expressions):
         self.unread = self.inspected
         if _READS.search(text) is not None:
             self.unread |= self._unread(unapplied(body))
+        self.waited = self._unread(waited(body, self.words.tells)) if "sleep" in text else frozenset()
+        self.tries = inside and "assert" in text and only_asserts(scope.node)
+        self.counts = "parameters()" in text or _COUNTING.search(text) is not None
+        redraws = "seed" in text and any(word in text for word in self.words.redraws)
+        self.redrawn = redrawn(scope, self.words.redraws) if redraws else frozenset()
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
         if _LOADS.search(text) is not None:
             uses = DataUses(body, self._loads, self._takes_data, names.of_tensors)
@@ -576,15 +585,17 @@ class Extractor(Expressions):
             idly = self.words.draws_idly
             self._idle = self.picks or bool(idly.search(text) and idly.search(without_prose(text)))
             self._coloured = self.words.makes_colours.search(text) is not None and self.names.draws_pictures
-        self.idle = self._idle or self.weightless > 0 or self._makes(node, self.traced)
-        self.sized = self.weightless > 0 or self._makes(node, self.inspected)
+        self.idle = self._idle or self.weightless > 0 or self._makes(node, self.traced | self.waited)
+        self.passing = self.tries or self._makes(node, self.redrawn)
+        counted = self.counts and only_counts(node, self._is_counting)
+        self.sized = self.weightless > 0 or self._makes(node, self.inspected) or counted
         self.without_gradient = self._makes(node, self.trunks if self._adapts(node) else self.frozen)
         self.unapplied = self._makes(node, self.unread)
         self.kept = self._kept(node)
         self.trained += self._coloured
         self.effects(node, branch)
         self.trained -= self._coloured
-        self.idle = self.sized = self.without_gradient = self.unapplied = False
+        self.idle = self.sized = self.without_gradient = self.unapplied = self.passing = False
         self.kept = ""
 
     def _kept(self, node: ast.stmt) -> str:
@@ -604,9 +615,22 @@ class Extractor(Expressions):
         called = [one.func for one in walk(node.value) if isinstance(one, ast.Call)]
         return any(name.startswith(MODELS) for one in called for name in self.names.resolve(one, self.scope))
 
+    def _is_counting(self, call: ast.Call) -> bool:
+        """Whether a call of a function of the file only counts the numbers of the model that it is given."""
+        made = call.args[0] if len(call.args) == 1 and not call.keywords else None
+        home = self.scope.home(call.func.id) if isinstance(call.func, ast.Name) else None
+        bounds = home.bindings[call.func.id] if home is not None and isinstance(call.func, ast.Name) else ()
+        if not isinstance(made, ast.Call) or len(bounds) != 1 or bounds[0].kind != "def":
+            return False
+        function = self.names.scopes.function(bounds[0].target)
+        node = function.node if function is not None and function.kind == "function" else None
+        return node is not None and [one.arg for one in node.args.args] == list(inspected(node.body, self._traces))
+
     def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:
         """Whether a statement binds nothing but names that are `among` these."""
-        targets = node.targets if among and isinstance(node, ast.Assign) else []
+        targets = node.targets if among and isinstance(node, ast.Assign) else list[ast.expr]()
+        if among and isinstance(node, ast.AugAssign):
+            targets = [node.target]
         return bool(targets) and all(ast.unparse(one) in among for one in targets)
 
     def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
@@ -620,7 +644,7 @@ class Extractor(Expressions):
         if id(node) in self.steps:
             self.add("update", node, branch, ("step", self.steps[id(node)]))
         if isinstance(node, ast.Return) and node.value is not None:
-            self.returns.append(node.value)
+            self.returned(node.value, branch)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self.assignment(target, node.value, branch)
@@ -639,6 +663,13 @@ class Extractor(Expressions):
             for child in children(node):
                 if isinstance(child, ast.expr):
                     self.expression(child, branch)
+
+    def returned(self, value: ast.expr, branch: tuple[int, ...]) -> None:
+        """Note what a function returns, part by part where arms pick what that is."""
+        picked = self.picked.values(value, self._split) if self.scope.kind == "function" else []
+        if not picked and isinstance(value, ast.IfExp) and isinstance(value.body, ast.Name):
+            picked = self._split(value) if self.scope.kind == "function" else []
+        self.returns.append((value, [(one, (*branch, *arms)) for one, arms in picked or [(value, ())]]))
 
     def unset(self, target: ast.expr, branch: tuple[int, ...]) -> None:
         """Record that an environment variable is deleted."""

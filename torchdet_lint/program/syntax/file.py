@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
-from torchdet_lint.program.events import CHILDREN, LOADED, NAMED, PLAIN, SPELLS, Body, ClassSummary, Test
+from torchdet_lint.program.events import CHILDREN, LOADED, NAMED, PLAIN, SPELLS, Argument, Body, ClassSummary, Test
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -27,7 +27,7 @@ from torchdet_lint.program.syntax.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
 
-    from torchdet_lint.program.events import Argument, Event, Names
+    from torchdet_lint.program.events import Event, Names
     from torchdet_lint.program.syntax.hollow import Hollow
     from torchdet_lint.program.syntax.scopes import Scope
     from torchdet_lint.program.syntax.vocabulary import Vocabulary
@@ -120,6 +120,16 @@ class File:
         """As `Summary.setting`."""
         scope = self.scopes.function(class_)
         return setting(self.names, scope, name) if scope is not None and scope.kind == "class" else None
+
+    def field(self, class_: str, name: str) -> Argument | None:
+        """As `Summary.field`."""
+        scope = self.scopes.function(class_)
+        if scope is None or scope.kind != "class" or self.names.values_of(scope).get(name):
+            return None
+        bounds = scope.bindings.get(name, ())
+        value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
+        known = constant(value, scope) if value is not None else None
+        return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else None
 
     def dispatch(self) -> dict[str, Names]:
         """As `Summary.dispatch`."""
@@ -223,8 +233,15 @@ class File:
         walk.function(node)
         parameters = parameters_of(node.args)
         returns: list[str] = []
-        for value in walk.returns:
-            returns.extend(self.names.resolve(value, scope))
+        returned: dict[str, list[tuple[int, ...]]] = {}
+        for value, parts in walk.returns:
+            whole = self.names.resolve(value, scope)
+            returns.extend(whole)
+            named = [(one, arms) for part, arms in parts for one in self.names.resolve(part, scope)]
+            # What a name stands for besides is returned in any arm.
+            named += [(one, ()) for one in whole if one not in dict(named)]
+            for one, arms in named:
+                returned.setdefault(one, []).append(arms)
         names = list(_names_in(walk.events))
         found_by = (name for name in (*names, *returns) if OF_PARAMETER in name)
         texts = {parameter for name in found_by for parameter in taken_as_text(name)}
@@ -253,6 +270,7 @@ class File:
             "*" * (node.args.vararg is not None) + "**" * (node.args.kwarg is not None),
             len(node.args.posonlyargs) + len(node.args.args),
             tuple(sorted(set(_gone_through(walk.events, self.names.roots)))),
+            {one: tuple(arms) for one, arms in returned.items() if all(arms)} if tests else {},
         )
 
     def _finds_by(self, event: Event) -> Iterator[str]:

@@ -36,6 +36,7 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchdet_lint.program.events import Rebinding
     from torchdet_lint.program.syntax.hollow import Hollow
 
 
@@ -64,7 +65,7 @@ class Bound(NamedTuple):
 class Scope:
     """A module, class or function with the names that its statements bind."""
 
-    __slots__ = ("_lent", "_loops", "_passing", "bindings", "given", "kind", "name", "node", "outer")
+    __slots__ = ("_lent", "_loops", "_passing", "bindings", "given", "kind", "name", "node", "outer", "rebound")
 
     def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
         self.kind = kind
@@ -74,6 +75,8 @@ class Scope:
         self.bindings: dict[str, list[Bound]] = {}
         # Of these the imports and parameters, which are few however often a name is bound again.
         self.given: dict[str, list[Bound]] = {}
+        # What the statements of a function make of its parameters, by what they assign; None before somebody asks.
+        self.rebound: dict[str, list[tuple[tuple[ast.expr, ...], Rebinding]]] | None = None
         self._lent: frozenset[str] | None = None
         self._loops: tuple[tuple[int, int], ...] | None = None
         self._passing: frozenset[str] | None = None

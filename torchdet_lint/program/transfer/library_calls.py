@@ -9,7 +9,7 @@ import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING, ITEMS, STARTED, TRANSFORMED
 from torchdet_lint.program.events import GENERATOR, MODULE, PLAIN, Argument
-from torchdet_lint.program.transfer.passing import parameter_of
+from torchdet_lint.program.transfer.passing import constant_in, parameter_of
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class LibraryCalls:
         if value.known:
             return bool(value.value)
         known = self.recorder.given if given is None else given
-        return bool(known.get(parameter_of(value) or "", True))
+        return bool(constant_in(known, value))
 
     def seeds_workers(self, event: Event) -> bool:
         """Whether a loader has a generator of its own, which is the same in every run: it seeds the workers."""

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.prefilter.assigned import ANY, OPTION
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import PLAIN
-from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of, passed_constant
+from torchdet_lint.program.transfer.passing import (
+    UNKNOWN,
+    bound_arguments,
+    constant_in,
+    parameter_in,
+    passed_constant,
+    remade,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torchdet_lint.program.events import Body, Event
     from torchdet_lint.program.lookup import Lookup
@@ -38,6 +46,56 @@ def made_with(
     return tuple(found.items())
 
 
+def text_held(
+    lookup: Lookup,
+    owner: Referent,
+    attribute: str,
+    made: Sequence[tuple[Event, Mapping[str, Any]]],
+    files: frozenset[str],
+) -> str | None:
+    """The text that `attribute` is of the class `owner`, or of an object of it that the calls `made` make, each in a
+    function that was given constants; None where that is not known. What is named in capitals is there to be changed,
+    and none of `files` may give such an attribute to an object."""
+    if attribute.isupper() or (owner.kind == "instance" and not made):
+        return None
+    around = files.union(kind.file for kind in lookup.family((owner.file, owner.name)) if kind.kind == "class")
+    if any(ANY in lookup.files.summary(file).assigned for file in sorted(around)):
+        return None
+    if any(lookup.files.assignments(name, around) for name in (attribute, OPTION + attribute)):
+        return None
+    if owner.kind == "class":
+        values = [_field(lookup, owner, attribute, None, {})]
+    else:
+        values = [_held(lookup, owner, attribute, event, given) for event, given in made]
+    text = values[0]
+    return text if isinstance(text, str) and all(one == text for one in values) else None
+
+
+def _held(lookup: Lookup, owner: Referent, attribute: str, event: Event, given: Mapping[str, Any]) -> Any:
+    """The constant that `attribute` is of an object that the call `event` makes, or `UNKNOWN`."""
+    value = _value(lookup, owner, attribute, event, given)
+    return _field(lookup, owner, attribute, event, given) if value is UNKNOWN else value
+
+
+def _field(lookup: Lookup, owner: Referent, attribute: str, event: Event | None, given: Mapping[str, Any]) -> Any:
+    """The same of what the body of a class gives the attribute, and a call to the field of a data class."""
+    for kind in lookup.family((owner.file, owner.name)):
+        summary = lookup.files.summary(kind.file) if kind.kind == "class" else None
+        own = summary.class_summary(kind.name) if summary is not None else None
+        told = summary.setting(kind.name, attribute) if summary is not None else None
+        if own is not None and attribute in own.methods:
+            return UNKNOWN
+        if summary is None or told is None:
+            continue
+        passed = event.keywords.get(attribute) if event is not None else None
+        if passed is not None:
+            return passed.value if passed.known else constant_in(given, passed)
+        field = summary.field(kind.name, attribute)
+        given_more = event is not None and (event.positional or event.opaque)
+        return field.value if field is not None and not given_more else UNKNOWN
+    return UNKNOWN
+
+
 def body_of(lookup: Lookup, function: Referent) -> Body | None:
     """The body of a function of the project."""
     return lookup.files.summary(function.file).body(function.name)
@@ -56,8 +114,9 @@ def _value(lookup: Lookup, object_: Referent, attribute: str, event: Event, give
         told = lookup.files.summary(kind.file).setting(kind.name, attribute)
         if told is None or told.known or event.opaque:
             return told.value if told is not None and told.known else UNKNOWN
-        parameter, arguments = parameter_of(told) or "", bound_arguments(constructor, body, event)
+        parameter, arguments = parameter_in(told) or "", bound_arguments(constructor, body, event)
         argument = arguments.get(parameter)
-        own = parameter_of(argument) if argument is not None and not argument.known else None
-        return given.get(own, UNKNOWN) if own else passed_constant(parameter, arguments, event, body)
+        if argument is not None and not argument.known:
+            return remade(constant_in(given, argument), told.rebound)
+        return remade(passed_constant(parameter, arguments, event, body), told.rebound)
     return UNKNOWN

@@ -8,11 +8,19 @@ from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
+from torchdet_lint.program.transfer.made import text_held
 from torchdet_lint.program.transfer.options import Options
-from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out, with_texts
+from torchdet_lint.program.transfer.passing import (
+    NOTHING_GIVEN,
+    bound_arguments,
+    constants,
+    known_in,
+    ruled_out,
+    with_texts,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.program.events import Argument, Body, Event
     from torchdet_lint.program.lookup import Lookup
@@ -20,6 +28,8 @@ if TYPE_CHECKING:
 
 # So many functions are looked through, of which one gives back what the next gives it.
 _HOPS = 3
+# What a name begins with of which its file does not show what it stands for.
+_UNSEEN = "$?%=|"
 
 
 class Narrowing:
@@ -117,15 +127,18 @@ class Narrowing:
         given = [
             (
                 *constants(callee, body, event, in_caller, lambda name: self.wanted.decides(callee, name), here=here),
-                *self.options.given(caller, here, callee, body, event),
+                *self.given(caller, here, callee, body, event),
             )
             for event in events
         ]
         found: set[Referent] = set()
         for one in dict.fromkeys(given):
             node = Node(callee.file, callee.name, callee.owner, one)
+            dead = self._dead_arms(node)
             for name in body.returns:
-                found.update(self.narrowed(name, node, hops=hops))
+                arms = body.returned.get(name, ())
+                if not arms or any(map(dead.isdisjoint, arms)):
+                    found.update(self.narrowed(name, node, hops=hops))
         return found
 
     def _choosing(self, callee: Referent) -> Body | None:
@@ -135,11 +148,40 @@ class Narrowing:
 
     def _dead(self, events: list[Event], node: Node) -> bool:
         """Whether none of `events` happens in `node`, for what it is given."""
-        body = self.lookup.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
-        dead: set[int] = set()
-        if body is not None and body.tests:
-            dead = {*ruled_out(body, dict(node.given)), *self.options.ruled_out(node.file, body)} - {0}
+        dead = self._dead_arms(node)
         return bool(dead) and all(not dead.isdisjoint(event.branch) for event in events)
+
+    def _dead_arms(self, node: Node) -> set[int]:
+        """The arms that do not run in `node`, for what it is given."""
+        body = self.lookup.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
+        if body is None or not body.tests:
+            return set()
+        return {*ruled_out(body, dict(node.given)), *self.options.ruled_out(node.file, body)} - {0}
+
+    def given(
+        self, node: Node, here: Mapping[str, Any], callee: Referent, body: Body, event: Event
+    ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """What a call in `node`, which was given what is `here`, hands on to a function in options and objects, by the
+        parameter that holds them: `args.model`, `config.type`."""
+        yield from self.options.given(node, here, callee, body, event)
+        for parameter, argument in bound_arguments(callee, body, event).items():
+            name = argument.names[0] if len(argument.names) == 1 and not argument.known else "$"
+            for attribute in sorted(self.wanted.options(callee, parameter)) if name[0] not in _UNSEEN else ():
+                value = self.held(name, attribute, node, here, callee.file)
+                if value is not None:
+                    yield f"{parameter}.{attribute}", (value,)
+
+    def held(self, name: str, attribute: str, node: Node, here: Mapping[str, Any], *files: str) -> str | None:
+        """The text that `attribute` is of the class or object that `name` stands for in `node`, which was given what is
+        `here`; None where that is not known, as where one of `files` gives it another one."""
+        found = self.lookup.evaluate(name, node.file, node.owner, node.name)
+        if len(found) != 1 or found[0].kind not in ("class", "instance"):
+            return None
+        if any(self.options.changes(file) for file in (node.file, found[0].file, *files)):
+            return None
+        mine, others = self._calling(name.removesuffix("()"), node) if found[0].kind == "instance" else ([], [])
+        made = [*((one, here) for one in mine), *((one, NOTHING_GIVEN) for one in others)]
+        return text_held(self.lookup, found[0], attribute, made, frozenset({node.file, *files}))
 
     def _calling(self, function: str, node: Node) -> tuple[list[Event], list[Event]]:
         """The calls of `function` in `node`, and those in the functions around it and at top level of its file."""
@@ -192,5 +234,4 @@ def _calls_in(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _constants_of(node: Node) -> Callable[[Argument], Any]:
-    given = dict(node.given)
-    return lambda argument: given.get(parameter_of(argument) or "", UNKNOWN)
+    return known_in(dict(node.given))

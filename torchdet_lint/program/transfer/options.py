@@ -83,7 +83,7 @@ class Options:
         if len(told) != 1 or told[0][0] >= event.row:
             return ()
         around = sorted(self._with_imports(frozenset({node.file, file})))
-        if any(map(self._changes, around)) or sum(self._stores(one, attribute) for one in around) != 1:
+        if any(map(self.changes, around)) or sum(self._stores(one, attribute) for one in around) != 1:
             return ()
         return (told[0][1],)
 
@@ -139,7 +139,7 @@ class Options:
             return ()
         around = self._with_imports(parsing | {*files})
         given = (self.lookup.files.assignments(name, around) for name in (attribute, OPTION + attribute))
-        if any(map(self._changes, sorted(around))) or any(given):
+        if any(map(self.changes, sorted(around))) or any(given):
             return ()
         return tuple(dict.fromkeys(value for values in found for value in values))
 
@@ -173,7 +173,8 @@ class Options:
             self._around[files] = files.union(*(self.lookup.files.imported(file) for file in sorted(files)))
         return self._around[files]
 
-    def _changes(self, file: str) -> bool:
+    def changes(self, file: str) -> bool:
+        """Whether a file may give objects attributes by names that only the run knows."""
         if file not in self._changing:
             self._changing[file] = _CHANGES.search(self.lookup.files.text(file)) is not None
         return self._changing[file]

@@ -23,6 +23,8 @@ from torchdet_lint.program.events import (
     Argument,
     Body,
     Event,
+    Rebinding,
+    become,
 )
 from torchdet_lint.program.syntax.named_texts import DOTTED, OF_PARAMETER, longer, spelled, taken_as_text, with_text
 
@@ -103,9 +105,30 @@ def is_present(argument: Argument | None) -> bool:
 
 
 def parameter_of(argument: Argument) -> str | None:
-    """The parameter of the function around that an argument passes on."""
+    """The parameter of the function around that an argument passes on as it came."""
+    return None if argument.rebound else parameter_in(argument)
+
+
+def parameter_in(argument: Argument) -> str | None:
+    """The parameter of the function around that an argument is, or is made of."""
     first = argument.names[0] if len(argument.names) == 1 else ""
     return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
+
+
+def constant_in(given: Mapping[str, Any], argument: Argument) -> Any:
+    """The constant that an argument is in a function whose parameters are `given`, or `UNKNOWN`."""
+    own = parameter_in(argument)
+    if own is None and len(argument.names) == 1 and argument.names[0].startswith("$"):
+        # An option, or an attribute of an object, which is one of several.
+        values = given.get(argument.names[0][1:])
+        return values[0] if isinstance(values, tuple) and len(values) == 1 else UNKNOWN
+    return remade(given.get(own or "", UNKNOWN), argument.rebound)
+
+
+def remade(value: Any, rebound: tuple[Rebinding, ...]) -> Any:
+    """What a parameter that is `value`, or `UNKNOWN`, becomes."""
+    known = become(value, rebound) if value is not UNKNOWN else None
+    return UNKNOWN if known is None else known[0]
 
 
 def setting_of(argument: Argument) -> str | None:
@@ -278,7 +301,7 @@ def with_texts(name: str, given: Mapping[str, Any]) -> str:
 
 def known_in(given: Mapping[str, Any]) -> Callable[[Argument], Any]:
     """What tells the constant that an argument is in a function whose parameters are `given`, or `UNKNOWN`."""
-    return lambda argument: given.get(parameter_of(argument) or "", UNKNOWN)
+    return lambda argument: constant_in(given, argument)
 
 
 def _sort_of(value: Any) -> str:

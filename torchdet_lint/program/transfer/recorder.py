@@ -9,7 +9,7 @@ import msgspec
 
 from torchdet_lint.program.effects import Choice, Node, Ref, Referent, Step
 from torchdet_lint.program.events import CHOICE, GENERATOR, PRESENT, Event
-from torchdet_lint.program.transfer.passing import UNKNOWN, is_generator, parameter_of, setting_of
+from torchdet_lint.program.transfer.passing import UNKNOWN, constant_in, is_generator, setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -81,6 +81,7 @@ class Recorder:
                 self.choice,
                 event.unapplied,
                 event.regraded,
+                event.passing,
             )
         )
 
@@ -139,9 +140,7 @@ class Recorder:
         if any(self.given.get(name[1:]) == GENERATOR for name in argument.names if name[0] == "$"):
             return GENERATOR
         attribute = setting_of(argument)
-        values = (
-            (self.given.get(parameter_of(argument) or "", UNKNOWN),) if attribute is None else self.of_self(attribute)
-        )
+        values = (constant_in(self.given, argument),) if attribute is None else self.of_self(attribute)
         if len(values) == 1 and values[0] is not UNKNOWN:
             return values[0]
         return GENERATOR if is_generator(self.lookup, self.node, argument) else UNKNOWN

@@ -18,6 +18,7 @@ from torchdet_lint.program.events import (
     MODULE,
     NAMED,
     REST,
+    Argument,
     Body,
     Event,
 )
@@ -30,6 +31,7 @@ from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, i
 from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import (
+    UNKNOWN,
     at_call,
     bound_arguments,
     constants,
@@ -132,6 +134,14 @@ class Transfer(Recorder):
             here = self.node.file
             found = tuple(one for one in found if one.name not in self._undefined or one.file != here)
         return found
+
+    def given_here(self, argument: Argument) -> Any:
+        """The same of an attribute of an object that is made here, `config.type`, too."""
+        value = super().given_here(argument)
+        owner, _, attribute = argument.names[0].rpartition(".") if len(argument.names) == 1 else ("", "", "")
+        if value is UNKNOWN and attribute.isidentifier() and (owner.endswith("()") or owner.startswith("@.")):
+            value = self.narrowing.held(owner, attribute, self.node, self.given) or UNKNOWN
+        return value
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
         """The arms that do not run for the constants of the node, and those that its object is made with."""
@@ -363,7 +373,7 @@ class Transfer(Recorder):
             else ()
         )
         if body is not None:
-            given = (*given, *self.narrowing.options.given(self.node, self.given, referent, body, event))
+            given = (*given, *self.narrowing.given(self.node, self.given, referent, body, event))
             given = tuple(one for one in given if one[0][0] != NAMED or self._may_name(one[1]))
             if self.wanted.switches(referent, body):
                 rest = rest_of(referent, body, event, self.constant_here)

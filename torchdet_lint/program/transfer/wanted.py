@@ -81,8 +81,26 @@ class Wanted:
             if body is not None and hops > 0:
                 for callee, name in self._taking(function, body, parameter):
                     found |= self.options(callee, name, hops - 1)
+                found |= self._deciding(function, body, parameter, hops - 1)
             self._options[key] = frozenset(found)
         return self._options[key]
+
+    def _deciding(self, function: Referent, body: Body, parameter: str, hops: int) -> set[str]:
+        """The attributes of the parameter that calls in a function pass to where they decide: `pick(cfg.type)`."""
+        start = f"${parameter}."
+        passed = {
+            name
+            for event in body.events
+            if event.kind == "call"
+            for argument in (*event.positional, *event.keywords.values())
+            for name in argument.names[:1]
+            if len(argument.names) == 1 and name.startswith(start) and name[len(start) :].isidentifier()
+        }
+        return {
+            name[len(start) :]
+            for name in passed
+            if any(self.decides(callee, taken, hops) for callee, taken in self._taking(function, body, name[1:]))
+        }
 
     def hands_objects_on(self, function: Referent, body: Body, event: Event) -> bool:
         """Whether the call `event` may give an object to `function`, which hands what it is given on."""

@@ -16,9 +16,11 @@ from torchdet_lint.program.syntax.shapes import functions_in
 from torchdet_lint.program.transfer.passing import (
     bound_arguments,
     is_present,
+    parameter_in,
     parameter_of,
     parameters_of,
     passed_constant,
+    remade,
 )
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
@@ -127,8 +129,10 @@ class Unreached:
         told = summary.setting(asking.word, attribute)
         if told is None or ANY in summary.assigned:
             return []
-        values = [told.value] if told.known else self._passed(asking, parameter_of(told) or "")
-        return values if values and not self._project.assignments(attribute, frozenset(self._texts)) else []
+        values = [told.value] if told.known else self._passed(asking, parameter_in(told) or "")
+        values = [remade(value, told.rebound) for value in values]
+        known = all(isinstance(one, PLAIN) for one in values)
+        return values if known and not self._project.assignments(attribute, frozenset(self._texts)) else []
 
     def _passed(self, asking: _Asking, parameter: str) -> list[Any]:
         """The constants that all calls pass for a parameter, or leave to its default; none where one is not known."""
