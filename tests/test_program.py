@@ -1805,7 +1805,7 @@ def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
         f"        optimizer.step()\n\n{GUARD}    main([])\n"
     )
     (finding,) = [one for one in lint(project(main_DOT_py=program)) if one.code == "TDL203"]
-    assert finding.message.endswith("without it: 1 × Unet, 1 × fasterrcnn_resnet50_fpn")
+    assert finding.message.endswith("without it: the convolutions of Unet and fasterrcnn_resnet50_fpn")
 
 
 def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):

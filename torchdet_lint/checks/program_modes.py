@@ -68,8 +68,11 @@ def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
         return ""
     named = [f"`{ref.shown}`{entry.place(ref, here)}" for ref in ops[:_NAMED]]
     named += [f"{len(ops) - _NAMED} more"] if len(ops) > _NAMED else []
-    listed = " and ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
-    return f"; {listed} may raise in that mode"
+    return f"; {_listed(named)} may raise in that mode"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 def _everywhere(entry: Entry) -> tuple[list[Ref], list[Ref]]:
@@ -118,11 +121,8 @@ def _counted(entry: Entry, places: list[Ref]) -> str:
         counts = networks if _is_network(entry, ref) else ops
         counts[name if name in _NETWORKS else name.rpartition(".")[2]] += 1
     told = [f"{count} × {name}" for name, count in _by_number(ops)]
-    told += [
-        f"the convolutions of {f'{count} × ' if count > 1 else ''}{_NETWORKS.get(name, name)}"
-        for name, count in _by_number(networks)
-    ]
-    return ", ".join(told)
+    made = [f"{f'{n} × ' if n > 1 else ''}{_NETWORKS.get(name, name)}" for name, n in _by_number(networks)]
+    return ", ".join([*told, *([f"the convolutions of {_listed(made)}"] if made else [])])
 
 
 def _by_number(counts: Counter[str]) -> list[tuple[str, int]]:
