@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ATOMIC = lazy(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = lazy(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = lazy(r"__global__|__device__|extern\s+\"C\"")
-_MENDED = ("switchable", "deterministic")
+_WHEN = {"switchable": "in deterministic mode", "deterministic": "in every mode"}
 _PLACES = {
     ("cpu",): "the CPU",
     ("cuda",): "CUDA",
@@ -88,12 +88,9 @@ def _advice(operation: Operation, target: tuple[int, int]) -> str:
         return f"{instead}."
     if operation.status == "switchable":
         return "Call `torch.use_deterministic_algorithms(True)`, which switches it to a deterministic kernel."
-    later = (row for row in op.status if release(row.since) > target and row.status in _MENDED)
+    later = (row for row in op.status if release(row.since) > target and row.status in _WHEN)
     mended = next(later, None) if operation.status == "errors" and op.package == "torch" else None
-    if mended is None:
-        return ""
-    when = "in deterministic mode" if mended.status == "switchable" else "in every mode"
-    return f"Require torch {mended.since} or later, where it is deterministic {when}."
+    return f"Require torch {mended.since} or later, where it is deterministic {_WHEN[mended.status]}." if mended else ""
 
 
 def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Violation]:

@@ -177,7 +177,7 @@ class Scopes:
     def release(self) -> None:
         """Let go of the scopes, and of the trees that they hold."""
         for scope in self.by_name.values():
-            scope.bindings, scope.given, scope.outer, scope.node = {}, {}, None, None
+            scope.bindings, scope.given, scope.outer, scope.node, scope.rebound = {}, {}, None, None, None
         vars(self).clear()
 
     def _bind_late_imports(self) -> None:
