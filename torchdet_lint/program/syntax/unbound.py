@@ -14,7 +14,7 @@ from torchdet_lint.program.syntax.scopes import NAMES, followed
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -177,15 +177,24 @@ def _read(tree: ast.Module) -> Iterator[str]:
 def before_failure(body: list[ast.stmt], scope: Scope) -> list[ast.stmt]:
     """The statements of a main guard above the first that calls a function of the file with nothing at all, though that
     needs something: no run gets further."""
-    return list(itertools.takewhile(lambda statement: not _needs_more(statement, scope), body))
+    bound: dict[str, list[ast.AST]] = {}
+    if any(_called_with_nothing(statement) for statement in body):
+        for node in walk(scope.node):
+            for name in _bound(node):
+                bound.setdefault(name, []).append(node)
+    return list(itertools.takewhile(lambda one: not _needs_more(bound.get(_called_with_nothing(one), ())), body))
 
 
-def _needs_more(statement: ast.stmt, scope: Scope) -> bool:
+def _called_with_nothing(statement: ast.stmt) -> str:
+    """The name that a statement calls with no arguments, and does no more; empty for another statement."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[], keywords=[])):
-            bound = [node for node in walk(scope.node) if name in _bound(node)]
-        case _:
-            return False
+            return name
+    return ""
+
+
+def _needs_more(bound: Sequence[ast.AST]) -> bool:
+    """Whether all that is `bound` to a name is one function, which has parameters without a default."""
     function = bound[0] if len(bound) == 1 else None
     if not isinstance(function, ast.FunctionDef) or function.decorator_list:
         return False
