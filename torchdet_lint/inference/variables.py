@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -126,13 +127,16 @@ class Variables:
     def _as_written(self, found: AbstractValue, name: cst.Name, between: range, home: Scope) -> AbstractValue:
         """A tensor without a gradient, or what is not known, with what is written into it on the way, or in an earlier
         round of a loop, which may bring one, or ask for one."""
-        writes = self._writes(home).get(name.value, ())
-        if found.what == "unknown" and found.gradient == "no":
-            # What is put into a dictionary says nothing of what else is in it.
-            writes = [value for value in writes if _is_request(value)]
+        writes = self._writes(home).get(name.value, [])
         untracked = self.parameters.gradients.untracked
         order_of = self.module.order_of
         loops = [one for one in self._loops(name) if order_of(one) > between.start] if writes else []
+        if not loops:
+            first, last = (bisect.bisect_left(writes, end, key=order_of) for end in (between.start, between.stop))
+            writes = writes[first:last]
+        if found.what == "unknown" and found.gradient == "no":
+            # What is put into a dictionary says nothing of what else is in it.
+            writes = [value for value in writes if _is_request(value)]
         if any(
             (order_of(value) in between or any(self.module.contains(loop, value) for loop in loops))
             and (isinstance(value, cst.Attribute) or self.infer(value).gradient == "yes")
@@ -170,6 +174,8 @@ class Variables:
                     found.setdefault(target.value.value, []).append(value)
                 elif _asks_for_gradient(target, value):
                     found.setdefault(names.dotted(target.value), []).append(target)
+            for values in found.values():
+                values.sort(key=self.module.order_of)
         return self._written[key]
 
     def _named(self, found: AbstractValue, name: str, home: Scope) -> AbstractValue:

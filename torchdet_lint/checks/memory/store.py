@@ -194,12 +194,12 @@ def settle(state: State, text: str) -> None:
     """Forget what a `break` cut short where the condition `text` asks for what the loop binds, and decides on more than
     what is said: whoever asks may know how far the loop came."""
     if state.cut:
-        state.cut = {number: cut for number, cut in state.cut.items() if not _asks_for(text, cut.names)}
+        words = set(_WORD.findall(text))
+        joined = [word for word in words if _JOINED.search(word)]
+        state.cut = {number: cut for number, cut in state.cut.items() if not _asks_for(words, joined, cut.names)}
 
 
-def _asks_for(text: str, names: Collection[str]) -> bool:
-    words = set(_WORD.findall(text))
-    joined = [word for word in words if _JOINED.search(word)]
+def _asks_for(words: set[str], joined: Collection[str], names: Collection[str]) -> bool:
     return not words.isdisjoint(names) or any(name in word for word in joined for name in names)
 
 
