@@ -10,7 +10,7 @@ from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import bare, nodes
-from torchdet_lint.module.tree import positional
+from torchdet_lint.module.tree import named_parameters, positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +125,7 @@ def _parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, Value | N
         return None
     if [binding.kind for binding in home.bindings[node.value]] != ["parameter"]:
         return None
-    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    params = named_parameters(function.params)
     default = next((one.default for one in params if one.name.value == node.value), None)
     return function, module.value_at(default, home, None) if default is not None else None
 

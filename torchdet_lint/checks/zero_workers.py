@@ -10,7 +10,7 @@ from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.option_values import given_in_code
 from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.module.tree import positional
+from torchdet_lint.module.tree import named_parameters, positional
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
@@ -148,7 +148,7 @@ def _zero_parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, int,
     if not isinstance(node, cst.Name) or home is None or not isinstance(home.node, cst.FunctionDef):
         return None
     function = home.node
-    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    params = named_parameters(function.params)
     index = next((at for at, one in enumerate(params) if one.name.value == node.value), -1)
     default = params[index].default if index >= 0 else None
     if index < 0 or (default is not None and not is_zero(module.value_at(default, home, None))):

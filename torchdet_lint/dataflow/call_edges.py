@@ -3,6 +3,7 @@ these pass."""
 
 from __future__ import annotations
 
+import itertools
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -293,6 +294,17 @@ def _given_by(module: Module, call: Call, name: str, parameters: Sequence[str]) 
     if place < start or behind or named or any(own.endswith("__init__") for own in call.own):
         return None
     return Given(module, stars[0].value, (place - start,))
+
+
+def values_given(
+    module: Module, parameter: cst.Param, function: cst.FunctionDef, most: int | None = None
+) -> Iterator[tuple[Module, Value]]:
+    """What the calls in sight, the first `most` of them, give the `parameter` of `function`, each with its file."""
+    names = passed_by_place(module, function)
+    for there, call in itertools.islice(CallEdges(module).callers_with_files(function), most):
+        value = call.argument(parameter.name.value, names)
+        if value is not None:
+            yield there, value
 
 
 def passed_by_place(module: Module, function: cst.FunctionDef) -> tuple[str, ...]:

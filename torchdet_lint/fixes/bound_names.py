@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.module.tree import named_parameters
 from torchdet_lint.prefilter.skeleton import SyntaxFault, imported, parsed
 from torchdet_lint.prefilter.syntax import walk
 
@@ -109,8 +110,7 @@ class BoundNames:
 
 def required_parameters(parameters: cst.Parameters) -> int:
     """How many arguments a function must be given."""
-    everything = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
-    return sum(parameter.default is None for parameter in everything)
+    return sum(parameter.default is None for parameter in named_parameters(parameters))
 
 
 def _bound_by(node: ast.AST) -> list[str]:

@@ -12,7 +12,7 @@ import libcst as cst
 from torchdet_lint.module import names
 from torchdet_lint.module.facts import Class
 from torchdet_lint.module.names import Binding, Scope
-from torchdet_lint.module.tree import FIELDS, LEAVES, PLAIN
+from torchdet_lint.module.tree import FIELDS, LEAVES, PLAIN, named_parameters
 from torchdet_lint.module.walk import Done, Walk
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped:
 
 
 def _parameters(walk: Walk, params: cst.Parameters, inner: Scope) -> None:
-    everything = [*params.posonly_params, *params.params, *params.kwonly_params]
+    everything = [*named_parameters(params)]
     for star in (params.star_arg, params.star_kwarg):
         if isinstance(star, cst.Param):
             everything.append(star)

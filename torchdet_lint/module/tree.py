@@ -60,6 +60,11 @@ def positional(function: cst.FunctionDef) -> tuple[str, ...]:
     return tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
 
 
+def named_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:
+    """The parameters that a call may give by place or by name: all but `*args` and `**options`."""
+    return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
 def is_super(node: cst.CSTNode | None) -> bool:
     """Whether `node` is `super()`."""
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"

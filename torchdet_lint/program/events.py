@@ -126,8 +126,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     ones a model of which only the weights are read; what a `composed` call hands on by `**` is put together in the
     file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a conditional
     expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
-    only weights. One that reads `data` loads that, and no weights. What a `passing`
-    one draws reaches no result unless it is drawn again.
+    only weights. One that reads `data` loads that, and no weights. What a `passing` one draws reaches no result unless
+    it is drawn again.
     """
 
     kind: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
+from torchdet_lint.dataflow.call_edges import values_given
 from torchdet_lint.dataflow.syntax import bare, last_word, option_added, parameter_behind
 from torchdet_lint.regex import lazy
 
@@ -100,10 +99,8 @@ def _is_option(module: Module, name: str) -> bool:
 
 def _is_given_count(module: Module, param: cst.Param, constructor: cst.FunctionDef, hops: int) -> bool:
     """Whether one of the calls in sight, here and in files around, gives the parameter of a constructor an integer."""
-    names = passed_by_place(module, constructor)
-    calls = itertools.islice(CallEdges(module).callers_with_files(constructor), _CALLS)
-    given = ((there, call.argument(param.name.value, names)) for there, call in calls)
-    return any(value is not None and is_count(there, value.node, hops - 1) for there, value in given)
+    given = values_given(module, param, constructor, _CALLS)
+    return any(is_count(there, value.node, hops - 1) for there, value in given)
 
 
 def is_data(module: Module, call: cst.Call, node: cst.BaseExpression) -> bool:

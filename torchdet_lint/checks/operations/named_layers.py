@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
+from torchdet_lint.dataflow.call_edges import values_given
 from torchdet_lint.dataflow.syntax import option_added
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.narrowing import Comparisons
@@ -97,13 +97,9 @@ class NamedLayers:
         function = self.module.enclosing_function(parameter)
         if function is None or isinstance(self.module.parent(self.module.parent(parameter) or parameter), cst.Lambda):
             return []
-        parameters = passed_by_place(self.module, function)
-        found: list[str] = []
-        for there, call in CallEdges(self.module).callers_with_files(function):
-            value = call.argument(parameter.name.value, parameters)
-            known = there.constant(value.node, value.scope, value.order) if value is not None else None
-            found += [known[0]] if known is not None and isinstance(known[0], str) else []
-        return found
+        given = values_given(self.module, parameter, function)
+        known = (there.constant(value.node, value.scope, value.order) for there, value in given)
+        return [one[0] for one in known if one is not None and isinstance(one[0], str)]
 
     def _hands_state_on(self, made: cst.Call) -> bool:
         """Whether the layer that `made` makes gives back the state that it takes: `y, state = self.rnn(x, state)`."""

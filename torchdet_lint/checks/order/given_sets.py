@@ -16,7 +16,7 @@ from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
 from torchdet_lint.module.names import dotted
-from torchdet_lint.module.tree import returned
+from torchdet_lint.module.tree import named_parameters, returned
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
@@ -200,8 +200,7 @@ def _parameters(module: Module) -> Iterator[GivenSet]:
     module.load_where(lambda text: _annotates(text) and _TAKES.search(text) is not None)
     for functions in list(module.loading.facts.functions.values()):
         for function in functions:
-            params = function.params
-            for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+            for param in named_parameters(function.params):
                 if param.annotation is None or not is_set(text := module.code(param.annotation.annotation)):
                     continue
                 kind = elements_of(text)

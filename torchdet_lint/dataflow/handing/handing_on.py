@@ -15,7 +15,7 @@ from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 from torchdet_lint.dataflow.handing.constructors import in_order
 from torchdet_lint.dataflow.neighbours import taken_whole
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.module.tree import is_super
+from torchdet_lint.module.tree import is_super, named_parameters
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class HandingOn:
 
     def _passes_a_dictionary(self, function: cst.FunctionDef, call: cst.Call) -> bool:
         """Whether `call` unpacks a dictionary that is a parameter of `function`."""
-        plain = {one.name.value for one in _plain(function)}
+        plain = {one.name.value for one in named_parameters(function.params)}
         return any(arg.star and _word_of(self.module, arg.value) in plain for arg in call.args)
 
     def _passed_in(self, module: Module, function: cst.FunctionDef, call: cst.Call, depth: int) -> Iterator[Passed]:
@@ -384,7 +384,7 @@ def _parameters(
 def _passes_options(function: cst.FunctionDef, call: cst.Call) -> bool:
     """Whether nothing in `call` but the `**options` that `function` takes, or a parameter that it unpacks, may hold
     arguments that are not in sight."""
-    taken = {_starred(function, "**"), *(one.name.value for one in _plain(function))}
+    taken = {_starred(function, "**"), *(one.name.value for one in named_parameters(function.params))}
     starred = [arg for arg in call.args if arg.star]
     return all(arg.star == "**" and isinstance(arg.value, cst.Name) and arg.value.value in taken for arg in starred)
 
@@ -398,7 +398,7 @@ def kept_parameter(module: Module, node: cst.BaseExpression) -> tuple[cst.Functi
     if function is None or not isinstance(kept, cst.Name) or function.name.value != "__init__":
         return None
     word, class_ = kept.value, module.enclosing_class(function)
-    taken = word in {one.name.value for one in _plain(function)} or word == _starred(function, "**")
+    taken = word in {one.name.value for one in named_parameters(function.params)} or word == _starred(function, "**")
     changed = class_ is None or module.dictionaries.changes_in(class_, module.code(node)) > 0
     return (function, word) if taken and not changed and not _assigned_again(module, function, word) else None
 
@@ -409,12 +409,6 @@ def _word_of(module: Module, node: cst.BaseExpression) -> str:
         return node.value
     kept = kept_parameter(module, node)
     return kept[1] if kept is not None else ""
-
-
-def _plain(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
-    """The parameters of `function` that have names of their own."""
-    params = function.params
-    return (*params.posonly_params, *params.params, *params.kwonly_params)
 
 
 def _goes_elsewhere(body: str, options: str) -> bool:

@@ -666,9 +666,11 @@ class Extractor(Expressions):
 
     def returned(self, value: ast.expr, branch: tuple[int, ...]) -> None:
         """Note what a function returns, part by part where arms pick what that is."""
-        picked = self.picked.values(value, self._split) if self.scope.kind == "function" else []
-        if not picked and isinstance(value, ast.IfExp) and isinstance(value.body, ast.Name):
-            picked = self._split(value) if self.scope.kind == "function" else []
+        picked: list[tuple[ast.expr, tuple[int, ...]]] = []
+        if self.scope.kind == "function":
+            picked = self.picked.values(value, self._split)
+            if not picked and isinstance(value, ast.IfExp) and isinstance(value.body, ast.Name):
+                picked = self._split(value)
         self.returns.append((value, [(one, (*branch, *arms)) for one, arms in picked or [(value, ())]]))
 
     def unset(self, target: ast.expr, branch: tuple[int, ...]) -> None:

@@ -239,7 +239,8 @@ class File:
             returns.extend(whole)
             named = [(one, arms) for part, arms in parts for one in self.names.resolve(part, scope)]
             # What a name stands for besides is returned in any arm.
-            named += [(one, ()) for one in whole if one not in dict(named)]
+            picked = dict(named)
+            named += [(one, ()) for one in whole if one not in picked]
             for one, arms in named:
                 returned.setdefault(one, []).append(arms)
         names = list(_names_in(walk.events))

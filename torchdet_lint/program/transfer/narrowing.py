@@ -8,7 +8,7 @@ from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
-from torchdet_lint.program.transfer.made import text_held
+from torchdet_lint.program.transfer.made import body_of, text_held
 from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import (
     NOTHING_GIVEN,
@@ -143,7 +143,7 @@ class Narrowing:
 
     def _choosing(self, callee: Referent) -> Body | None:
         """The body of a function that gives one thing or another, by what it is given; None for anything else."""
-        body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
+        body = body_of(self.lookup, callee) if callee.kind == "function" else None
         return body if body is not None and (body.tests or any("()" in name for name in body.returns)) else None
 
     def _dead(self, events: list[Event], node: Node) -> bool:

@@ -125,9 +125,9 @@ class Transfer(Recorder):
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
         if "()" in name:
-            known = self._narrowed.get(name)
-            found = self.narrowing.narrowed(name, self.node, self.constant_here) if known is None else known
-            self._narrowed[name] = found
+            if name not in self._narrowed:
+                self._narrowed[name] = self.narrowing.narrowed(name, self.node, self.constant_here)
+            found = self._narrowed[name]
         else:
             found = super().stands_for(with_texts(name, self.given))
         if self._undefined:

@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.dataflow.call_edges import is_public
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.inference.narrowing import tests_around
-from torchdet_lint.module.tree import positional
+from torchdet_lint.module.tree import named_parameters, positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +89,7 @@ class Launches:
 
     def _all_given(self, function: cst.FunctionDef, name: str, depth: int) -> list[Any] | None:
         home = self.module.inner_scope(function)
-        params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+        params = named_parameters(function.params)
         param = next((one for one in params if one.name.value == name), None)
         kinds = [binding.kind for binding in home.bindings.get(name, ())] if home is not None else []
         calls = self._calls(function) if param is not None and kinds == ["parameter"] and depth > 0 else None

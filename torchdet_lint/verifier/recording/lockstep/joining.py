@@ -26,16 +26,13 @@ class Lockstep:
     """
 
     def __init__(self, path: Path) -> None:
-        self._kept = Rows(path) if path.exists() else None
-        self._writer = Writer(path) if self._kept is None else None
+        self._file = Rows(path) if path.exists() else Writer(path)
         self._astray: set[tuple[int, int]] = set()
 
     def join(self, run: Run, stream: Stream, dispatch: Direct) -> Direct:
         """`dispatch` of a stream, in lockstep where that stream has a twin."""
         if stream.kind == "process" or (stream.kind == "thread" and stream.role == "worker"):
             return dispatch
-        if self._writer is not None:
-            return tapped(Keeping(self._writer, run, stream), run, stream, dispatch)
-        if self._kept is None:
-            return dispatch
-        return tapped(Following(self._kept, self._astray, run, stream), run, stream, dispatch)
+        if isinstance(self._file, Writer):
+            return tapped(Keeping(self._file, run, stream), run, stream, dispatch)
+        return tapped(Following(self._file, self._astray, run, stream), run, stream, dispatch)
