@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Binding
 
 _FEW = 6
+_SUPPRESSES = lazy(r"(?i)suppress|ignor|raises")
 _DIMENSIONS = lazy(r"\.(?:dim\(\)|ndim\b)")
 
 
@@ -40,9 +41,21 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
 
 
 def block_of(module: Module, node: cst.CSTNode, among: int) -> cst.CSTNode | None:
-    """The block that holds the statement of `node`, which binds a name `among` others. Of many none is taken for a
-    branch that stands on the line of its `if`: each could be passed by, and all before it would be looked at."""
-    return module.block(node) if among <= _FEW else module.parent(module.statement(node))
+    """The block that holds the statement of `node`, which binds a name `among` others, and the `with`s around it, which
+    run what they hold. Of many none is taken for a branch that stands on the line of its `if`: each could be passed by,
+    and all before it would be looked at."""
+    if among > _FEW:
+        return module.parent(module.statement(node))
+    block = module.block(node)
+    while block is not None and isinstance(around := module.parent(block), cst.With) and not _suppresses(around):
+        block = module.block(around)
+    return block
+
+
+def _suppresses(node: cst.With) -> bool:
+    """Whether what a `with` holds may end early and the program go on behind it: `with suppress(OSError):`."""
+    made = (item.item.func for item in node.items if isinstance(item.item, cst.Call))
+    return any(_SUPPRESSES.search(names.dotted(function)) for function in made)
 
 
 def _in_round(module: Module, loop: cst.CSTNode | None, node: cst.Name) -> bool:

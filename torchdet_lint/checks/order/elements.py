@@ -42,7 +42,7 @@ _CHAIN = 12
 def set_kind(module: Module, node: cst.BaseExpression) -> str:
     """What the set holds: `number`, `text`, `unsortable`, `identity` (hashed by address), `label`,
     `unknown`, or `nothing`, which stands for one element too."""
-    if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
+    if _holds_one(node):
         return "nothing"
     statement = module.parent(node)
     if not _begins_empty(node):
@@ -82,6 +82,15 @@ def kind_by_callers(callers: Sequence[Module], module: Module, node: cst.BaseExp
         sites = [site for caller in callers for site in caller.shared(Sites).of(method)]
         kinds.update(map(_of_row, shown) if (shown := given_for(given, method, sites)) else ("unknown",))
     return _together(kinds) if kinds and "unknown" not in kinds else kind
+
+
+def _holds_one(node: cst.BaseExpression) -> bool:
+    """Whether the set that `node` makes holds one element: `{x}`, `set([x])`."""
+    if isinstance(node, cst.Call) and len(node.args) == 1:
+        node = node.args[0].value
+    if not isinstance(node, (cst.Set, cst.List, cst.Tuple)) or len(node.elements) != 1:
+        return False
+    return isinstance(node.elements[0], cst.Element)
 
 
 def _begins_empty(node: cst.BaseExpression) -> bool:
@@ -340,7 +349,7 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
     if word in facts.words["casts"] and len(node.args) == 1:
         kind = module.code(node.args[0].value)
         return "text" if _TEXT_TYPE.search(kind) else "number" if _NUMBER_TYPE.search(kind) else "unknown"
-    if word in known["graph"] and module.imports("networkx"):
+    if word in known["graph"] and (module.imports("networkx") or any(map(module.text.count, known["makes_graph"]))):
         return "number"
     if word in known["places"]:
         # A tensor is gone through as tensors, which hash by their address.
@@ -352,6 +361,8 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
         return "text"
     if word in known["identities"]:
         return "identity"
+    if word in facts.words["set-methods"] and isinstance(node.func, cst.Attribute) and node.args and depth > 0:
+        return _kind_of_method(module, node.func.value, [arg.value for arg in node.args], word, depth - 1)
     if word in known["copies"] and node.args and depth > 0:
         return collection_kind(module, node.args[0].value, depth - 1, by_name=by_name)
     if word in known["picks"] and depth > 0 and len(node.args) > (word == "choice") and node.args[0].keyword is None:
@@ -365,6 +376,16 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
     if by_name and facts.endings["numbers"].search(named):
         return "number"
     return _kind_given_back(module, node, depth, by_name=by_name) if depth > 0 else "unknown"
+
+
+def _kind_of_method(
+    module: Module, owner: cst.BaseExpression, others: Sequence[cst.BaseExpression], word: str, depth: int
+) -> str:
+    """What the elements are of a set that a method makes of the set `owner` and of `others`."""
+    kind = collection_kind(module, owner, depth, by_name=False)
+    if kind != "number" or word in ("difference", "intersection"):
+        return kind
+    return _together({kind, *(collection_kind(module, one, depth, by_name=False) for one in others)})
 
 
 def _keys_by_name(node: cst.Call) -> str:
@@ -422,8 +443,10 @@ def _made_by_call(module: Module, node: cst.Call) -> str:
         return "text"
     if any(name in _calls(module, "reckoned") or name.startswith("math.") for name in module.resolve(node.func)):
         return "number"
-    if word == "choice" and node.args and isinstance(drawn := node.args[0].value, cst.Name):
-        return _variable(module, drawn, (EACH,))
+    if word == "choice" and node.args:
+        drawn = node.args[0].value
+        kind = _variable(module, drawn, (EACH,)) if isinstance(drawn, cst.Name) else "unknown"
+        return kind if kind != "unknown" else collection_kind(module, drawn, _DEEP)
     if word in ("tuple", "frozenset") and node.args:
         kind = collection_kind(module, node.args[0].value, 2)
         return "unsortable" if word == "frozenset" and kind != "number" else kind
