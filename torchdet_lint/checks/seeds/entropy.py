@@ -88,7 +88,7 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
         same_source = [one for one in ways if one.source.node is source.node]
         changes, safe = _all_mended(module, same_source)
-        by = "" if what else _ROOTS[source.own[0].partition(".")[0]]
+        by = "" if what or _runs_first(module, source) else _ROOTS[source.own[0].partition(".")[0]]
         fed = {library for one in same_source for library in one.sink.libraries}
         # It is seeded from this very draw, or by a method of an object, which may be how the program seeds itself.
         by = "" if fed & {by, _ANY} else f"{by}{ELSEWHERE}" if by and _OBJECT in fed else by
@@ -101,6 +101,13 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             details = {"source": module.code(call.node), "what": what}
             related = (RelatedNode(kept, "the program's seed is kept here"),)
             yield Violation(call.node, details, "" if what else "draw", related=related, changes=(_OPTION,))
+
+
+def _runs_first(module: Module, call: Call) -> bool:
+    """Whether `call` runs when the file is loaded, before what its main guard calls has seeded anything."""
+    if call.scope.function is not module.scope or not has_main_guard(module.text):
+        return False
+    return not any(isinstance(around, cst.If) for around in module.ancestors(call.node))
 
 
 def _fresh_options(module: Module) -> Iterator[tuple[Call, str, cst.CSTNode]]:
@@ -397,12 +404,11 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                     if there is not module or node not in spared:
                         yield _Way(sink, source, what, place or source.node)
                 elif name in draws:
-                    met = there is module and module.meets(call, draws[name].when, draws[name].parameters)
-                    if met and _unseeded(module, call, sink):
+                    if there is module and _is_fresh_draw(module, call, sink):
                         yield _Way(sink, call, "", place or call.node)
                 else:
                     if there is module:
-                        yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node))
+                        yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node, sink))
                     stack.extend(_passed_on(there, call, name))
                     found = there.function(name) if name and len(entered) < _FUNCTIONS else None
                     if found is not None and id(found[1]) not in entered and not _takes_seed(call, found[1]):
@@ -419,17 +425,26 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                     if there is not module or one.node not in spared
                 ]
                 if not bound and there is module:
-                    yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node))
+                    yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node, sink))
             elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 parts = [part for part in inside(node) if part is not node]
                 spread.update(map(id, parts))
                 stack.extend(parts)
 
 
-def _by_default(module: Module, node: cst.CSTNode) -> Iterator[tuple[Call, str]]:
+def _by_default(module: Module, node: cst.CSTNode, sink: _Sink) -> Iterator[tuple[Call, str]]:
     """What an option, a field or an entry is where nothing in sight gives it another value."""
     for call in module.shared(FreshDefaults).of(node) if not isinstance(node, cst.Name) else ():
-        yield call, module.library.facts.entropy[call.own[0]]
+        what = module.library.facts.entropy.get(call.own[0], "")
+        if what or _is_fresh_draw(module, call, sink):
+            yield call, what
+
+
+def _is_fresh_draw(module: Module, call: Call, sink: _Sink) -> bool:
+    """Whether `call` draws a number that becomes the seed of `sink`, and nothing has seeded its generator."""
+    drawn = _draws(module).get(call.own[0]) if len(call.own) == 1 else None
+    met = drawn is not None and module.meets(call, drawn.when, drawn.parameters)
+    return met and _unseeded(module, call, sink)
 
 
 def _takes_seed(call: Call, function: cst.FunctionDef) -> bool:

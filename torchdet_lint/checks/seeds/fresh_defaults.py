@@ -8,22 +8,28 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
 
 _OPTIONS = frozenset({"add_argument", "add_option", "option"})
+_DEFAULTS = frozenset({"default", "default_factory", "factory"})
 
 
 class FreshDefaults:
-    """The calls of one file that are different in every run, by the name under which an object holds what they give:
-    `add_argument("--seed", default=int(time.time()))`, `{"seed": os.getpid()}`, `seed: int = time.time_ns()`."""
+    """The calls of one file that are different in every run, draws from global generators among them, by the name under
+    which an object holds what they give: `add_argument("--seed", default=int(time.time()))`, `{"seed": os.getpid()}`,
+    `seed: int = time.time_ns()`."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._entropy = module.library.facts.entropy
-        self._fresh = _calls_of(tuple(self._entropy))
+        facts = module.library.facts
+        drawn = (name for draw in facts.draws if draw.at == "call" for name in draw.names)
+        self._entropy = facts.entropy
+        self._names = (*facts.entropy, *drawn)
+        self._fresh = _calls_of(self._names)
         self._any = self._fresh.search(module.text) is not None
         self._known: dict[str, list[Call]] = {}
 
@@ -49,7 +55,16 @@ class FreshDefaults:
         self.module.load_where(
             lambda text: any(one in text for one in written) and self._fresh.search(text) is not None
         )
-        return [call for call in self.module.calls_to(*self._entropy) if self._held_as(call.node) == name]
+        calls = [call for call in self.module.calls_to(*self._names) if self._held_as(call.node) == name]
+        # Numbers are drawn for many an object and entry that has a seed.
+        return [call for call in calls if call.own[0] in self._entropy or self._is_default(call.node)]
+
+    def _is_default(self, node: cst.CSTNode) -> bool:
+        """Whether `node` is the default of an option or a field, or bears the name that an option's default has."""
+        holder = self._holder(node)
+        if isinstance(holder, cst.Arg):
+            return holder.keyword is not None and holder.keyword.value in _DEFAULTS
+        return isinstance(holder, (cst.Assign, cst.AnnAssign))
 
     def _is_given(self, name: str, found: list[Call]) -> bool:
         """Whether a class of the file is made with another value for its field `name`."""
@@ -65,23 +80,27 @@ class FreshDefaults:
 
     def _held_as(self, node: cst.CSTNode) -> str:
         """The name of what is made of `node`: of the option that it is the default of, of a field, of an entry."""
-        holder = next(
-            around
-            for around in self.module.ancestors(node)
-            if not isinstance(around, cst.BaseExpression) and getattr(around, "keyword", True) is not None
-        )
+        holder = self._holder(node)
         if isinstance(holder, cst.Arg):
             return self._keyword(holder)
         if isinstance(holder, cst.DictElement):
             return _text(holder.key)
         return self._field(holder) if isinstance(holder, (cst.Assign, cst.AnnAssign)) else ""
 
+    def _holder(self, node: cst.CSTNode) -> cst.CSTNode:
+        """What holds the expression around `node`: a named argument, an entry, a statement."""
+        return next(
+            around
+            for around in self.module.ancestors(node)
+            if not isinstance(around, cst.BaseExpression) and getattr(around, "keyword", True) is not None
+        )
+
     def _keyword(self, arg: cst.Arg) -> str:
         """What the argument `arg` of a call becomes."""
         call = self.module.parent(arg)
         assert isinstance(call, cst.Call) and arg.keyword is not None
         keyword, function = arg.keyword.value, dotted(call.func).rpartition(".")[2]
-        if keyword in ("default", "default_factory", "factory"):
+        if keyword in _DEFAULTS:
             if function not in _OPTIONS:
                 return self._held_as(call)
             given = [one.value for one in call.args if one.keyword is not None and one.keyword.value == "dest"]
@@ -90,12 +109,22 @@ class FreshDefaults:
         return keyword
 
     def _field(self, statement: cst.Assign | cst.AnnAssign) -> str:
-        """The field that `statement` declares in the body of a class."""
+        """The field that `statement` declares in the body of a class, or the option whose default it names."""
         target = statement.target if isinstance(statement, cst.AnnAssign) else statement.targets[0].target
-        inside = (
-            self.module.enclosing_class(statement) is not None and self.module.enclosing_function(statement) is None
-        )
-        return target.value if isinstance(target, cst.Name) and inside else ""
+        if not isinstance(target, cst.Name):
+            return ""
+        in_class = self.module.enclosing_class(statement) is not None
+        if in_class and self.module.enclosing_function(statement) is None:
+            return target.value
+        home = self.module.scope_of(statement).home(target.value)
+        if home is None or len(home.bindings[target.value]) != 1:
+            return ""
+        for load in self.module.shared(Reads).of(None, target.value):
+            arg = self.module.parent(load)
+            named = isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "default"
+            if named and self.module.scope_of(load).home(target.value) is home:
+                return self._keyword(arg)
+        return ""
 
 
 @functools.lru_cache(maxsize=8)
