@@ -465,8 +465,16 @@ def _passed_on(module: Module, call: Call, name: str) -> Iterator[cst.CSTNode]:
         yield from (arg.value for arg in call.node.args)
 
 
+class _Draws:
+    """The rows of the calls that draw from global generators, by name."""
+
+    def __init__(self, module: Module) -> None:
+        rows = (draw for draw in module.library.facts.draws if draw.at == "call")
+        self.rows = {name: draw for draw in rows for name in draw.names}
+
+
 def _draws(module: Module) -> dict[str, Draw]:
-    return {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
+    return module.shared(_Draws).rows
 
 
 def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:

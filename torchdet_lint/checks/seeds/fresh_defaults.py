@@ -121,8 +121,9 @@ class FreshDefaults:
             return ""
         for load in self.module.shared(Reads).of(None, target.value):
             arg = self.module.parent(load)
-            named = isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "default"
-            if named and self.module.scope_of(load).home(target.value) is home:
+            if not isinstance(arg, cst.Arg) or arg.keyword is None or arg.keyword.value != "default":
+                continue
+            if self.module.scope_of(load).home(target.value) is home:
                 return self._keyword(arg)
         return ""
 
