@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -35,6 +35,15 @@ _FACTORY = lazy(r"\b(?:default_)?factory\s*=")
 _NOT_TAKEN = Withhold("the constructor that runs takes no such argument, as far as is in sight")
 # So many functions of other files are looked through for what a table comes from.
 _FUNCTIONS = 2
+_SPLIT = "sklearn.model_selection.train_test_split"
+
+
+class _Part(NamedTuple):
+    """A call of whose result a name is given the part at `place`, and where in the order of the file."""
+
+    call: cst.Call
+    place: int
+    order: int
 
 
 def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -203,11 +212,12 @@ def _from_pandas(module: Module, start: Value, depth: int) -> bool:
         if not queue:
             return False
         value = queue.pop()
+        if isinstance(value.node, cst.Name) and _annotated(module, value.node, value):
+            return True
         for origin in origins(module, value):
             node: cst.BaseExpression = origin.node
+            queue.extend(_split(module, origin))
             if any(name.startswith("pandas.") for name in module.value_at(node, origin.scope, origin.order).names):
-                return True
-            if isinstance(node, cst.Name) and _annotated(module, node, origin):
                 return True
             if any(_from_pandas(other, result, depth - 1) for other, result in _results(module, origin, depth)):
                 return True
@@ -222,15 +232,27 @@ def _from_pandas(module: Module, start: Value, depth: int) -> bool:
     return False
 
 
+def _split(module: Module, value: Value) -> Iterator[Value]:
+    """What a part is a part of, where a split gives the name `value` one: `train, test = train_test_split(table)`."""
+    for part in _unpacked(value):
+        given = [arg.value for arg in part.call.args if arg.keyword is None and not arg.star]
+        if _SPLIT in module.resolve(part.call.func, value.scope, part.order) and 0 <= part.place < 2 * len(given):
+            yield module.value_at(given[part.place // 2], value.scope, part.order)
+
+
+def _unpacked(value: Value) -> Iterator[_Part]:
+    """The calls of whose results the name `value` is given a part, and which: `a, b = make()`."""
+    home = value.scope.home(value.node.value) if isinstance(value.node, cst.Name) else None
+    for one in home.bindings[value.node.value] if home is not None and isinstance(value.node, cst.Name) else ():
+        if one.kind == "unpack" and len(one.path) == 1 and isinstance(one.value, cst.Call):
+            yield _Part(one.value, one.path[0], one.order)
+
+
 def _results(module: Module, value: Value, depth: int) -> Iterator[tuple[Module, Value]]:
     """What a function of another file returns, where `value` is a call of it or a name that a part of it is given."""
     node, place = value.node, -1
-    if isinstance(node, cst.Name):
-        home = value.scope.home(node.value)
-        for one in home.bindings[node.value] if home is not None else ():
-            if one.kind == "unpack" and len(one.path) == 1 and one.value is not None:
-                node, place = one.value, one.path[0]
-                break
+    if (part := next(_unpacked(value), None)) is not None:
+        node, place = part.call, part.place
     if depth <= 0 or module.neighbour is None or not isinstance(node, cst.Call):
         return
     for name in module.resolve(node.func, value.scope, value.order):
