@@ -727,3 +727,17 @@ def test_argument_that_a_release_the_project_allows_does_not_take_is_unsafe(requ
         ("TDL302", applicability),
         ("TDL303", applicability),
     ]
+
+
+def test_safe_generators_take_the_first_seeds(tmp_path):
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom torch.utils.data import DataLoader, RandomSampler\n\n\n"
+        "torch.manual_seed(0)\n"
+        "for _ in range(3):\n    print(list(DataLoader([1, 2], shuffle=True)))\n"
+        "print(list(DataLoader([1, 2], shuffle=True)))\n"
+        "print(list(RandomSampler([1, 2])))\n"
+    )
+    found = api.lint(tmp_path, select=["TDL302", "TDL303"], cache_dir="")
+    edits = {one.location.row: one.fix.edits[-1].content for one in found}
+    seeds = {row: text.partition("initial_seed()")[2].partition(")")[0] for row, text in edits.items()}
+    assert seeds == {7: " + 2", 8: "", 9: " + 1"}

@@ -15,6 +15,7 @@ from torchdet_lint.checks.order.hashes import hash_seed
 from torchdet_lint.checks.order.sets import set_order
 from torchdet_lint.checks.seeds.entropy import entropy_seed
 from torchdet_lint.checks.seeds.generators import missing_random_state, unseeded_generator
+from torchdet_lint.checks.seeds.numbered import numbered
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Check = Callable[["Module", "Rule"], Iterator["Violation"]]
 
-__all__ = ["CHECKS", "Check", "own_rule"]
+__all__ = ["CHECKS", "Check", "numbered", "own_rule"]
 
 CHECKS: Mapping[str, Check] = {
     "TDL104": unseeded_generator,

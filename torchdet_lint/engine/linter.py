@@ -314,25 +314,34 @@ class Linter:
         return rule is not None and rule.devices != () and set(rule.devices).isdisjoint(self.settings.devices)
 
     def _checked(self, module: Module, path: str) -> tuple[list[tuple[Finding, Rows]], tuple[str, ...]]:
-        from torchdet_lint.checks import CHECKS, own_rule
+        from torchdet_lint.checks import CHECKS, numbered, own_rule
 
-        found: list[tuple[Finding, Rows]] = []
+        violations: list[tuple[Rule, Violation]] = []
         errors: list[str] = []
+
+        def failed(code: str, error: Exception) -> None:
+            reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+            errors.append(f"{path}: {code} failed on this file, please report it: {reason}")
+
         for code in sorted(self.run_codes & self.catalogue.rules.keys()):
             rule = self.catalogue.rules[code]
             if rule.scope != "file" or self.silent(code):
                 continue
             self.pause()
-            check = CHECKS.get(code, own_rule)
             try:
-                for one in check(module, rule):
+                for one in CHECKS.get(code, own_rule)(module, rule):
                     if not module.is_dead(one.node):
-                        found.append(self.finding(module, rule, one))
+                        violations.append((rule, one))
             except Exception as error:
-                reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-                errors.append(f"{path}: {code} failed on this file, please report it: {reason}")
+                failed(code, error)
+        found: list[tuple[Finding, Rows]] = []
+        for rule, one in numbered(module, violations):
+            try:
+                found.append(self.finding(module, rule, one))
+            except Exception as error:
+                failed(rule.code, error)
         found += self._unread(module)
-        return found, tuple(errors)
+        return found, tuple(dict.fromkeys(errors))
 
     def finding(self, module: Module, rule: Rule, found: Violation) -> tuple[Finding, Rows]:
         """What a check found as the user is told it, and the rows of it in the text."""

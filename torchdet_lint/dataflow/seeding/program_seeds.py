@@ -69,18 +69,24 @@ class ProgramSeeds:
         return chain is not None and self.calls.seeds_torch(chain)
 
     def initial_seed(self, node: cst.CSTNode, *, permutes: bool = False, at_once: bool = False) -> GeneratorSeed:
-        """The seed of a `torch.Generator` made at `node` that belongs to that call alone. A call that draws `at_once`,
-        right below a seed of torch, draws the same with that very seed: so two splits after one seed go on agreeing.
-        What `permutes` does so first of all: with torch's own seed it would repeat the program's first `randperm`."""
+        """The seed of a `torch.Generator` made at `node` that belongs to that call alone, with a hole for its `offset`.
+        A call that draws `at_once`, right below a seed of torch, draws the same with that very seed: so two splits
+        after one seed go on agreeing. What `permutes` does so first of all: with torch's own seed it would repeat the
+        program's first `randperm`."""
         kept = at_once and self.right_below_a_seed(node)
-        offset = ""
-        if not (kept and INITIAL_SEED in self.taken.given):
-            offset = self.taken.apart(INITIAL_SEED, INITIAL_SEED, int(permutes and not kept))
-        text = INITIAL_SEED if kept else INITIAL_SEED + offset
+        text = f"{INITIAL_SEED}{{apart{'.kept' if kept else '.permutes' if permutes else ''}}}"
         repeated = kept and _PERMUTATION in self.module.text
         chain = self._chain(node) if not (self._elsewhere or repeated) else None
         safe = chain is not None and self._follows_torch(chain, at_once=at_once)
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
+
+    def offset(self, how: str) -> str:
+        """What the next generator of the file adds to torch's initial seed. `how`: one that is `kept` adds nothing, one
+        that `permutes` never does."""
+        if how == "kept" and INITIAL_SEED in self.taken.given:
+            return ""
+        offset = self.taken.apart(INITIAL_SEED, INITIAL_SEED, int(how == "permutes"))
+        return "" if how == "kept" else offset
 
     def _follows_torch(self, chain: Sequence[Site], *, at_once: bool) -> bool:
         """Whether a generator made at the end of `chain` follows the program's seed of torch."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NUMBER = "{seed}"
 INITIAL_SEED = "{torch}.initial_seed()"
+# A hole for what is added to the initial seed once all fixes of the file are known, and what the generator draws.
+APART = lazy(r"\{apart(?:\.(permutes|kept))?\}")
 # No program runs as so many processes.
 _RANKS = 10_000
 # A generator that is seeded anew for each epoch, or each of whatever is counted.
