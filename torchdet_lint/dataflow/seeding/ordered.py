@@ -100,7 +100,8 @@ def as_member(node: ast.expr, spaces: Mapping[str, ast.expr] = MappingProxyType(
     key = node.slice.value
     owner = spaces.get(node.value.id) if isinstance(node.value, ast.Name) else _owner_of(node.value)
     named = owner is not None and isinstance(key, str) and key.isidentifier()
-    return ast.Attribute(owner, str(key), node.ctx) if named and owner is not None else node
+    member = ast.Attribute(owner, str(key), node.ctx) if named and owner is not None else None
+    return ast.copy_location(member, node) if member is not None else node
 
 
 def _owner_of(node: ast.expr | None) -> ast.expr | None:

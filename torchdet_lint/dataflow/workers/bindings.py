@@ -306,7 +306,7 @@ class Bindings:
                 yield from ((value, Scope(scope.file)) for word, value in defaults_of(function.args) if word == name)
             else:
                 # A starred expression, of which nobody can tell what it holds.
-                yield ast.Starred(ast.Name(name)), standing
+                yield ast.copy_location(ast.Starred(ast.Name(name)), call), standing
 
     def _annotated(self, name: str, scope: Scope) -> Iterator[Bound]:
         """What a parameter is given that no call in sight gives anything, by its annotation."""
@@ -464,9 +464,9 @@ class Bindings:
         """The names of the data sets that `module` of the project has, of which one is picked; `module.*` for another
         module, and for the others of very many."""
         told = [one for name in self._modules(module, scope) for one in self.classes.data_sets(name, scope.file)]
-        yield from ((ast.Name(name), Scope(file)) for name, file in told[:_CLASSES])
+        yield from ((ast.copy_location(ast.Name(name), module), Scope(file)) for name, file in told[:_CLASSES])
         if not 0 < len(told) <= _CLASSES:
-            yield ast.Attribute(module, "*"), scope
+            yield ast.copy_location(ast.Attribute(module, "*"), module), scope
 
     def _modules(self, node: ast.expr, scope: Scope) -> Iterator[str]:
         """The modules that `node` may be, as its file calls them: each of those of which `import_module` takes one."""

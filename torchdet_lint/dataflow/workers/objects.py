@@ -270,7 +270,7 @@ class WorkerObjects(WorkerBodies):
         in sight, None where there are none."""
         whole: bool | None = None
         for one, inner in self.bindings.picked(owner.func, scope):
-            made = ast.Call(one, owner.args, owner.keywords)
+            made = ast.copy_location(ast.Call(one, owner.args, owner.keywords), owner)
             self._made.append(made)
             found = self.classes.made_by(made, inner.file)
             if found is not None:
@@ -541,7 +541,7 @@ class WorkerObjects(WorkerBodies):
             if isinstance(one, ast.Lambda):
                 self._value(one.body, inner, way, depth + 1)
                 continue
-            made = ast.Call(one, node.args, node.keywords)
+            made = ast.copy_location(ast.Call(one, node.args, node.keywords), node)
             self._made.append(made)
             place = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
             nested = self.bindings.nested(one.id, inner) if isinstance(one, ast.Name) else None

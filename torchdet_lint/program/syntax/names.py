@@ -655,7 +655,8 @@ class Resolver(Registries):
                         found.setdefault(attribute, []).append((given, method))
                     if keeps_all(statement, me):
                         for one in parameters_of(method.node.args)[1:]:
-                            found.setdefault(one.arg, []).append((ast.Name(one.arg, ast.Load()), method))
+                            given = ast.copy_location(ast.Name(one.arg, ast.Load()), statement)
+                            found.setdefault(one.arg, []).append((given, method))
         return found
 
     def _gives(self, statement: ast.stmt, me: str, method: Scope) -> Iterator[tuple[str, ast.expr]]:

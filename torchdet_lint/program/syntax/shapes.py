@@ -309,7 +309,7 @@ def class_named(annotation: ast.expr | None) -> ast.Name | ast.Attribute | None:
 def object_of(annotation: ast.expr | None) -> ast.expr | None:
     """The call that makes an object of the class that an annotation names."""
     named = class_named(annotation)
-    return ast.Call(named, [], []) if named is not None else None
+    return ast.copy_location(ast.Call(named, [], []), named) if named is not None else None
 
 
 def class_asserted(test: ast.expr) -> tuple[ast.expr, ast.expr | None]:
