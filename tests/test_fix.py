@@ -741,3 +741,19 @@ def test_safe_generators_take_the_first_seeds(tmp_path):
     edits = {one.location.row: one.fix.edits[-1].content for one in found}
     seeds = {row: text.partition("initial_seed()")[2].partition(")")[0] for row, text in edits.items()}
     assert seeds == {7: " + 2", 8: "", 9: " + 1"}
+
+
+@pytest.mark.parametrize(("read", "written"), [("random_seed", "random_seed % 2**32"), ("seed", "seed % 2**32")])
+def test_the_option_that_the_program_seeds_with_is_the_seed(tmp_path, read, written):
+    (tmp_path / "options.py").write_text(
+        "import argparse\n\n\ndef parse_args():\n    parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--seed", type=int, default=1)\n'
+        '    parser.add_argument("--random_seed", type=int, default=2)\n    return parser.parse_args()\n'
+    )
+    (tmp_path / "train.py").write_text(
+        "import numpy as np\nimport options\nimport torch\n\n\ndef main():\n    args = options.parse_args()\n"
+        f"    torch.manual_seed(args.{read})\n    print(np.random.rand(), torch.rand(1))\n\n\nmain()\n"
+    )
+    (found,) = api.lint(tmp_path, select=["TDL102"], cache_dir="")
+    assert f"np.random.seed(args.{written})" in found.fix.edits[-1].content
+    assert found.fix.applicability == "safe"

@@ -134,6 +134,8 @@ class Reporter:
         option = values.option if values is not None else None
         if change.beside is not None:
             node = module.places.node_at(change.beside.row, change.beside.column)
+            read = seeds.attribute_at(node) if values is not None else ""
+            option = (values.option_called(read) if values is not None and read else None) or option
             once, varies, parses = seeds.runs_once(node), seeds.varies(node), option is not None
             seed = seeds.beside(node, change.libraries, elsewhere) if once or (varies and parses) else ""
             if option is not None and (seed.isdecimal() or (option.suits and not option.is_used(module.text))):

@@ -159,6 +159,12 @@ class ProgramSeeds:
         seeding = self._seeding_at(node)
         return seeding is not None and seeding.value is not None and not seeding.is_constant
 
+    def attribute_at(self, node: cst.CSTNode) -> str:
+        """The attribute that the call `node` seeds with: `seed` of `args.seed`; empty for anything else."""
+        seeding = self._seeding_at(node)
+        value = seeding.value if seeding is not None else None
+        return value.attr if isinstance(value, ast.Attribute) else ""
+
     def _seeding_at(self, node: cst.CSTNode) -> Seeding | None:
         call = self.chains.call_at(node)
         return self.calls.seeding(call) if call is not None else None

@@ -77,23 +77,38 @@ class SeedValues:
     def option(self) -> Option | None:
         """The first option of the file that is called a seed, those before the others that it uses as one too; else
         one that it only uses so. What parses it is in sight where the file parses once."""
+        used = used_as_seeds(self.tree)
+        found: tuple[int, Option] | None = None
+        for call, option in self._options:
+            seeds = f".{option.name}" in used
+            called = _is_called_a_seed(call, option)
+            rank = 2 * called + seeds
+            natural = self._is_natural(_option(call)[1], 0)
+            if (called or (seeds and natural)) and (found is None or rank > found[0]):
+                found = rank, option
+        return found[1] if found is not None else None
+
+    def option_called(self, name: str) -> Option | None:
+        """The one option of the file that is called a seed, and becomes the attribute `name`."""
+        named = [(call, option) for call, option in self._options if option.name == name]
+        found = [option for call, option in named if _is_called_a_seed(call, option)]
+        return found[0] if len(found) == 1 else None
+
+    @functools.cached_property
+    def _options(self) -> list[tuple[ast.Call, Option]]:
+        """The calls that add options, and these."""
         methods = self._methods
         parsers = [name for _, name in methods if name.startswith("parse_")]
         divided = any(name == "add_subparsers" for _, name in methods)
-        used = used_as_seeds(self.tree)
-        found: tuple[int, Option] | None = None
+        found = []
         for call in (call for call, name in methods if name in _ADDING):
             name, default = _option(call)
-            seeds = f".{name}" in used
-            called = any(SEED.fullmatch(known.lower()) for known in (name, *_flags(call)))
-            rank = 2 * called + seeds
-            if (called or (seeds and self._is_natural(default, 0))) and (found is None or rank > found[0]):
-                given = {one.arg for one in call.keywords}
-                kept = not given.isdisjoint(("default", "required")) and "nargs" not in given
-                alone = not name.endswith("seeds")
-                suits = alone and len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
-                found = rank, Option(name, suits)
-        return found[1] if found is not None else None
+            given = {one.arg for one in call.keywords}
+            kept = not given.isdisjoint(("default", "required")) and "nargs" not in given
+            alone = not name.endswith("seeds")
+            suits = alone and len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
+            found.append((call, Option(name, suits)))
+        return found
 
     @functools.cached_property
     def kept(self) -> list[Kept]:
@@ -238,6 +253,10 @@ def _flags(call: ast.Call) -> list[str]:
     names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     long = [name for name in names if name.startswith("--")] or names
     return [name.lstrip("-").replace("-", "_") for name in long]
+
+
+def _is_called_a_seed(call: ast.Call, option: Option) -> bool:
+    return any(SEED.fullmatch(known.lower()) for known in (option.name, *_flags(call)))
 
 
 def _option(call: ast.Call) -> tuple[str, ast.expr | None]:
