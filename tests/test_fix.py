@@ -706,6 +706,27 @@ def test_an_option_that_only_turns_benchmark_mode_on_is_not_left_without_effect(
     assert finding.fix.applicability == applicability
 
 
+@pytest.mark.parametrize(
+    ("other", "applicability"),
+    [("cudnn.benchmark, cudnn.deterministic = False, True", "unsafe"), ("print(seed)", "safe")],
+)
+def test_a_choice_of_the_program_between_two_modes_is_left_to_it(other, applicability):
+    text = (
+        "import torch.backends.cudnn as cudnn\n\ndef setup(seed):\n    if seed == 0:\n"
+        f"        {other}\n    else:\n        cudnn.benchmark, cudnn.deterministic = True, False\n"
+    )
+    found = [one for one in api.lint_source(text) if one.code in ("TDL201", "TDL202")]
+    assert [one.fix.applicability for one in found] == [applicability] * 2
+
+
+@pytest.mark.parametrize(("place", "applicability"), [("[-1]", "unsafe"), ("[0]", "safe")])
+def test_the_last_file_is_not_taken_by_name_unasked(place, applicability):
+    text = f'import glob\n\npaths = glob.glob("runs/epoch_*.pt")\nprint(open(paths{place}).read())\n'
+    (finding,) = [one for one in api.lint_source(text) if one.code == "TDL304"]
+    assert finding.fix.applicability == applicability
+    assert ("epoch_10" in finding.help) == (applicability == "unsafe")
+
+
 def test_benchmark_mode_that_an_option_turns_on_may_be_on():
     switch = "torch.backends.cudnn.benchmark = True"
     text = f"import torch\n\ndef setup(args):\n    if args.cudnn_benchmark:\n        {switch}\n"

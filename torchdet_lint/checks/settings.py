@@ -59,7 +59,8 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         variant = "" if given.known or by_calls else "unknown"
         if given.known and option and "unknown" in rule.messages:
             variant, details["value"] = "unknown", option
-        asked: Applicability | None = "unsafe" if by_calls or option else None
+        chosen = by_calls or option or module.shared(_Around).set_otherwise(assignment, setting)
+        asked: Applicability | None = "unsafe" if chosen else None
         related = (RelatedNode(given.node, _SAID_BY_CALLS),) if by_calls else ()
         yield Violation(assignment.node, details, variant, changes=change, applicability=asked, related=related)
     for call, row in itertools.chain(table.calls(module, rule, by_callers=True), _handed_on(module, rule)):
@@ -123,6 +124,7 @@ class _Around:
     def __init__(self, module: Module) -> None:
         self.module = module
         self._right: dict[tuple[str, ...], dict[Scope, int]] = {}
+        self._chosen: dict[tuple[str, ...], set[tuple[int, bool]]] = {}
         self._passed: dict[str, list[cst.BaseExpression]] | None = None
         self._kept: dict[str, frozenset[str]] = {}
 
@@ -136,6 +138,16 @@ class _Around:
                 if right and table.asked_for(self.module, other.node):
                     last[other.scope] = max(other.order, last.get(other.scope, 0))
         return self._right[setting.names].get(assignment.scope, 0) > assignment.order
+
+    def set_otherwise(self, assignment: Assignment, setting: Setting) -> bool:
+        """Whether another branch of an `if` around `assignment` sets it right: the program chooses there."""
+        if setting.names not in self._chosen:
+            arms = self._chosen[setting.names] = set()
+            for other in self.module.assignments_to(*setting.names):
+                if other.value.known and not any(matches(other.value.constant, wrong) for wrong in setting.values):
+                    arms.update(_arms_around(self.module, other.node))
+        arms = self._chosen[setting.names]
+        return any((choice, not first) in arms for choice, first in _arms_around(self.module, assignment.node))
 
     def kept_as(self, name: str) -> frozenset[str]:
         """The qualified names of what calls pass by the keyword `name`."""
@@ -156,6 +168,15 @@ class _Around:
         return frozenset(
             (key, word) for key, dotted in _DISPLAYED.findall(self.module.text) for word in dotted.split(".")
         )
+
+
+def _arms_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[int, bool]]:
+    """The `if`s around `node`, and of each whether it stands in the first branch."""
+    inner = node
+    for around in module.ancestors(node):
+        if isinstance(around, cst.If) and inner is not around.test:
+            yield id(around), inner is around.body
+        inner = around
 
 
 def _restores(module: Module, value: Value, setting: str) -> bool:

@@ -200,6 +200,13 @@ def _uses(module: Module, call: Call) -> list[Use]:
     return uses
 
 
+def _is_last(use: Use) -> bool:
+    """Whether the last file is taken, which is likely to be meant as the newest: `paths[-1]`."""
+    taken = use.node if use.kind == "picked" else None
+    index = taken.slice[0].slice if isinstance(taken, cst.Subscript) and len(taken.slice) == 1 else None
+    return isinstance(index, cst.Index) and bare(index.value) == "-1"
+
+
 def _listed(module: Module, call: Call, uses: Sequence[Use], zips: Mapping[int, cst.Call]) -> Violation | None:
     node = call.node
     use = first_ordered(uses)
@@ -211,6 +218,9 @@ def _listed(module: Module, call: Call, uses: Sequence[Use], zips: Mapping[int, 
         return None
     changes, safe = _sorting(module, call)
     details = {"call": module.code(node.func)}
+    if use is not None and _is_last(use):
+        # By name, the last of `epoch_9` and `epoch_10` is the ninth.
+        safe, details["help"] = False, "last"
     applicability: Applicability | None = None if safe else "unsafe"
     return Violation(node, details, "", severity_of(use), related=related, changes=changes, applicability=applicability)
 
