@@ -19,6 +19,7 @@ import pytest
 from torchdet_lint.verifier.verification.leftovers.contents import difference
 from torchdet_lint.verifier.verification.leftovers.leftovers import Remains, compare_left
 from torchdet_lint.verifier.verification.leftovers.masking import masked, masked_name
+from torchdet_lint.verifier.verification.leftovers.scaling import lines_of_times
 from torchdet_lint.verifier.verification.workspace import Workspace, scan
 
 
@@ -672,6 +673,58 @@ def verified(folder, source, **options):
     report = verify_program(Program("script", "program.py", directory=str(folder)), lint=False, **options)
     assert sorted(folder.iterdir()) == before
     return report
+
+
+TIMES = """
+import time
+from time import perf_counter as now
+import torch
+torch.manual_seed(0)
+begun = time.time()
+for epoch in range(2):
+    started = now()
+    time.sleep(0.01)
+    print(epoch, torch.rand(1).item(), "|", now() - started, "|", round(64 / (now() - started), 2), flush=True)
+print(time.monotonic_ns() * 0 + time.time() - begun)
+"""
+
+
+def test_bare_numbers_that_follow_the_clock_are_times(tmp_path):
+    report = verified(tmp_path, TIMES, runs=3, times=True)
+    assert (report.verdict, report.left) == ("identical", ()), text(report)
+    assert "standard output tells times in 3 lines, the first of which is line 1" in report.not_covered[0]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "np.random.RandomState(time.time_ns() % 1000).rand()",
+        "np.random.default_rng().random() + 0 * now()",
+        "(now() - begun) % 0.001",
+    ],
+)
+def test_a_bare_number_that_does_not_follow_the_clock_is_a_result(tmp_path, number):
+    report = verified(tmp_path, f"{TIMES}\nimport numpy as np\nprint({number})\n", times=True)
+    assert (report.verdict, [left.name for left in report.left]) == ("diverged", ["standard output"]), text(report)
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "lines"),
+    [
+        ("a\n3.0\n", "a\n6.0\n", {2}),
+        ("3\n4\n", "6\n4\n", {1}),
+        ("1 loss | 2.5 |\n0.29\n", "1 loss | 5.0 |\n0.57\n", {1, 2}),
+        ("8.0\n", "4.0\n", {1}),
+        ("3\n", "7\n", set()),
+        ("3.0\n0.5\n", "6.0\n0.7\n", set()),
+        ("a 3.0\n", "a 6.0\n", set()),
+        ("3.0\n", "6.0\n1\n", set()),
+    ],
+)
+def test_lines_tell_times_where_all_that_differs_goes_with_the_clock(tmp_path, slow, fast, lines):
+    (tmp_path / "slow").write_text(slow)
+    (tmp_path / "fast").write_text(fast)
+    assert lines_of_times(tmp_path / "slow", tmp_path / "fast", 2) == lines
 
 
 PREDICTIONS = """

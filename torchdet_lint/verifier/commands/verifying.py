@@ -64,6 +64,7 @@ def verify(arguments: list[str], *, configured: str) -> int:
             values=not options.no_values or options.replay > 0,
             replay=options.replay,
             prove=options.fix is None and not options.diagnose,
+            times=True,
             diagnose=options.diagnose,
             early_end=options.early_end,
             eager=options.compile == "eager",

@@ -23,17 +23,19 @@ class Interventions:
     """What a run is subjected to.
 
     `fixes` are rule codes (`TDL101`), `stress` the side of a stress pair (`""`: none), `seed` the number that the
-    seeding fixes start from, and that the user's report repeats. `strict`: an unseeded draw raises.
+    seeding fixes start from, and that the user's report repeats. `strict`: an unseeded draw raises. `tick`: the clock
+    that the program's own code reads goes on by so many seconds a reading; 0 leaves it real.
     """
 
     fixes: tuple[str, ...] = ()
     stress: Literal["", "A", "B"] = ""
     seed: int = 0
     strict: bool = False
+    tick: float = 0.0
 
     def __bool__(self) -> bool:
         """Whether anything is changed at all."""
-        return bool(self.fixes or self.stress or self.strict)
+        return bool(self.fixes or self.stress or self.strict or self.tick)
 
 
 def environment(
@@ -69,6 +71,7 @@ def from_environment(env: Mapping[str, str]) -> Interventions:
             table.get("stress", ""),
             int(table.get("seed", 0)),
             bool(table.get("strict", False)),
+            float(table.get("tick", 0.0)),
         )
     except (ValueError, TypeError, AttributeError) as error:
         print(f"torchdet-lint: {INTERVENTIONS} cannot be read ({error}); nothing is applied", file=sys.stderr)

@@ -58,6 +58,10 @@ def start() -> None:
             from torchdet_lint.verifier.recording import strict
 
             strict.install(applied[-1].patches)
+        if interventions.tick:
+            from torchdet_lint.verifier.remedies import clock
+
+            clock.install(applied[-1].patches, interventions.tick)
         Started.contexts = tuple(applied)
     if RECORD in os.environ:
         # After the fixes: what they do to torch is no part of the program.

@@ -45,6 +45,7 @@ class VerifyOptions:
     values: bool = False
     replay: int = 0
     prove: bool = False
+    times: bool = False
     early_end: bool = False
     eager: bool = False
     diagnose: bool = False

@@ -49,6 +49,11 @@ _NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
 
+def _counted_lines(numbers: frozenset[int]) -> str:
+    first = min(numbers)
+    return f"line {first}" if len(numbers) == 1 else f"{len(numbers)} lines, the first of which is line {first}"
+
+
 def letter(number: int) -> str:
     """What a run is called: A, B, …"""
     return chr(ord("A") + number) if number < 26 else str(number)
@@ -73,6 +78,8 @@ class Session:
         self.outcome: Comparison | None = None
         self.files: list[dict[str, Path]] = []
         self.left = Leftovers()
+        self.several = False
+        self.times: frozenset[int] = frozenset()
         self.again: list[int] = []
         self.unseeded: dict[str, None] = {}
 
@@ -161,14 +168,14 @@ class Session:
         if event.line and not linecache.getline(str(path), event.line).lstrip().startswith(("import ", "from ")):
             self.unseeded[f"{shown(str(path), (self.root,))}:{event.line}"] = None
 
-    def beside(self, name: str, *fixes: str, same_addresses: bool = False) -> Session:
-        """No runs yet of the same program, with `fixes` besides, and with `same_addresses` of its memory in each; what
-        they record goes into the folder `name`.
+    def beside(self, name: str, *fixes: str, same_addresses: bool = False, tick: float = 0.0) -> Session:
+        """No runs yet of the same program, with `fixes` besides, with `same_addresses` of its memory in each, or with a
+        clock that goes on by `tick` seconds a reading; what they record goes into the folder `name`.
         """
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
         asked = self.options.interventions
-        asked = dataclasses.replace(asked, fixes=(*asked.fixes, *fixes))
+        asked = dataclasses.replace(asked, fixes=(*asked.fixes, *fixes), tick=tick)
         mode: Mode = "pair" if self.options.mode == "lockstep" else self.options.mode
         options = dataclasses.replace(self.options, mode=mode, interventions=asked, early_end=False)
         session = Session(self.program, options, folder, self.workspace)
@@ -265,8 +272,9 @@ class Session:
             self.outcome = _nothing_recorded()
         self.records[0], self.records[number] = self.outcome.a_records, self.outcome.b_records
         if not early:
-            several = self.outcome.aside or self.printed[0] or self.printed[number]
-            self.left = compare_left(self._remains(0), self._remains(number), ordered=not several)
+            self.several = bool(self.outcome.aside or self.printed[0] or self.printed[number])
+            runs = self._remains(0), self._remains(number)
+            self.left = compare_left(*runs, ordered=not self.several, times=self.times)
         elif self.outcome.identical:
             # What followed has turned a difference into another order of the same: the whole run has to tell.
             self.early_end = False
@@ -389,6 +397,11 @@ class Session:
             unseeded=self.unseeded,
         )
         notes = [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
+        if self.times:
+            notes.append(
+                f"standard output tells times in {_counted_lines(self.times)}: equal with the program's clock held, "
+                "and as much more or less with a faster one"
+            )
         if self.left.errors:
             notes.append(f"standard error is not compared, and differs: {self.left.errors}")
         if self.options.eager:

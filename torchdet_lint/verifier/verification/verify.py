@@ -15,6 +15,7 @@ from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.trace.redact import alike
 from torchdet_lint.verifier.verification.closer.axes import diagnose
 from torchdet_lint.verifier.verification.closer.look import look, repeated
+from torchdet_lint.verifier.verification.closer.times import told_times
 from torchdet_lint.verifier.verification.closer.tolerance import within
 from torchdet_lint.verifier.verification.closer.turns import settle
 from torchdet_lint.verifier.verification.options import VerifyOptions
@@ -52,6 +53,7 @@ def verify_program(
     values: bool = False,
     replay: int = 0,
     prove: bool = False,
+    times: bool = False,
     early_end: bool = False,
     eager: bool = False,
     diagnose: bool = False,
@@ -66,8 +68,9 @@ def verify_program(
     `lint` looks for the linter's findings on the diverging lines; `valid` is a measurement of this machine that the ops
     are judged by. With `values` both sides of runs that differ run once more, up to the first difference, for the
     numbers there; `replay` is how often its op is then repeated. With `prove` a program that starts threads runs up to
-    seven times more, where that can tell whether their order is the cause. With `early_end` a run is ended once its
-    losses have differed for long enough, with `eager` nothing is compiled. With `diagnose` one
+    seven times more, where that can tell whether their order is the cause; with `times` one that differs by bare
+    numbers in its output alone runs four times more, to see whether these are times. With `early_end` a run is ended
+    once its losses have differed for long enough, with `eager` nothing is compiled. With `diagnose` one
     factor after the other is held fixed, to see which makes each cause go. The program's standard output and error go
     to files; its standard input is a file or terminal of ours if there is one. Raises `VerifyError`,
     `launch.LaunchError` and `trace.TraceError`, each in one line.
@@ -88,6 +91,7 @@ def verify_program(
         values=values,
         replay=replay,
         prove=prove,
+        times=times,
         early_end=early_end,
         eager=eager,
         diagnose=diagnose,
@@ -109,7 +113,11 @@ def verified(program: Program, options: VerifyOptions) -> Report:
                 raise KeyboardInterrupt
             if not result.ok and (number == 0 or result.status == "timeout"):
                 return session.failed()
-            if number and (report := session.judge(number, lint=options.lint)) is not None:
+            report = session.judge(number, lint=options.lint) if number else None
+            if report is not None and options.times and (times := told_times(session)):
+                session.times |= times
+                report = session.judge(number, lint=options.lint)
+            if report is not None:
                 return _looked_at(session, report)
             if not result.ok:
                 return session.failed()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.verifier.verification.leftovers import databases, pickled
 from torchdet_lint.verifier.verification.leftovers.contents import difference, is_volatile
-from torchdet_lint.verifier.verification.leftovers.masking import masked, masked_name
+from torchdet_lint.verifier.verification.leftovers.masking import BARE, masked, masked_name
 from torchdet_lint.verifier.verification.outcome import Left
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 OUTPUT, STATUS = "standard output", "exit status"
 _MOST = 20
 _WHOLE = re.compile(r"(?<![\w.])\d+(?!\w|\.\d)")
-_BARE = re.compile(r"(?:^|(?<=\|)|(?<=^[(\[])|(?<=[^\w(\[][(\[]))\s*[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*(?=[)\]|]|$)")
-"""A number that stands alone in its line, in its column, or in brackets that follow no name."""
 _HINT = (
     "only bare numbers differ there: where they tell a time, print its name or unit beside it, and it does not count"
 )
@@ -83,21 +81,21 @@ class Leftovers(NamedTuple):
         return tuple(left for left in self.differing if left.certain)
 
 
-def compare_left(a: Remains, b: Remains, *, ordered: bool) -> Leftovers:
+def compare_left(a: Remains, b: Remains, *, ordered: bool, times: frozenset[int] = frozenset()) -> Leftovers:
     """Compare what two runs left. Where not `ordered`, several processes or threads may have written to standard
-    output, and the order of the lines says nothing.
+    output, and the order of the lines says nothing. Bare numbers in its lines `times`, from 1 on, are times.
     """
     found = []
     if a.status != b.status:
         found.append(Left(STATUS, f"{a.status} | {b.status}"))
-    found += _output(a, b, ordered=ordered)
+    found += _output(a, b, ordered=ordered, times=times)
     pairs = _paired(a.files, b.files)
     files = [_file(*pair) for pair in pairs]
     found += sorted(filter(None, (left for left, _ in files)), key=lambda left: not left.certain)
     compared = sum(
         1 for (_, one, two), (left, _) in zip(pairs, files, strict=True) if one and two and (not left or left.certain)
     )
-    with_number = sum(1 for line in _read(a.output) if re.search(r"\d", line))
+    with_number = sum(1 for line in _numbered(a, times) if re.search(r"\d", line.text))
     but_for_times = sum(alike for _, alike in files), _masked_lines(a, b, ordered=ordered)
     return Leftovers(tuple(found[:_MOST]), compared, with_number, *but_for_times, _errors(a, b))
 
@@ -123,8 +121,8 @@ def _raw(path: Path) -> Iterator[str]:
             yield from opened
 
 
-def _output(a: Remains, b: Remains, *, ordered: bool) -> list[Left]:
-    in_order = _differing(a, b, itertools.zip_longest(_numbered(a), _numbered(b), fillvalue=_END))
+def _output(a: Remains, b: Remains, *, ordered: bool, times: frozenset[int]) -> list[Left]:
+    in_order = _differing(a, b, itertools.zip_longest(_numbered(a, times), _numbered(b, times), fillvalue=_END))
     first = next(in_order, None)
     if first is None:
         return []
@@ -141,14 +139,15 @@ def _told(differing: Iterator[_Pair]) -> list[Left]:
     for one, two in differing:
         first = first or _told_first(one, two)
         if one is not _END and two is not _END:
-            bare = bare and _BARE.sub("", one.text) == _BARE.sub("", two.text)
+            bare = bare and BARE.sub("", one.text) == BARE.sub("", two.text)
             if re.search(r"\d", one.text):
                 last = pickled.both(one.text.strip(), two.text.strip())
     return [Left(OUTPUT, first, last="" if last in first else last, hint=_HINT if bare else "")] if first else []
 
 
-def _numbered(run: Remains) -> Iterator[_Line]:
-    return (_Line(number, text) for number, text in enumerate(_read(run.output), 1))
+def _numbered(run: Remains, times: frozenset[int] = frozenset()) -> Iterator[_Line]:
+    for number, text in enumerate(_read(run.output), 1):
+        yield _Line(number, BARE.sub("<time>", text) if number in times else text)
 
 
 def _differing(a: Remains, b: Remains, pairs: Iterable[_Pair]) -> Iterator[_Pair]:

@@ -57,6 +57,8 @@ _SHAPES = [
 ]
 
 
+BARE = re.compile(r"(?:^|(?<=\|)|(?<=^[(\[])|(?<=[^\w(\[][(\[]))\s*[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\s*(?=[)\]|]|$)")
+"""A number that stands alone in its line, in its column, or in brackets that follow no name."""
 _LEAST_RULE = 8
 _RULE = re.compile(rf"([-=_*#~])\1{{{_LEAST_RULE - 1},}}")
 _PADDING = re.compile(r"[ \t]{2,}")

@@ -1,0 +1,51 @@
+"""Two runs of which only printed numbers differ -> the lines that tell times, and so are no difference."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from torchdet_lint.verifier.trace import TraceError
+from torchdet_lint.verifier.verification.closer.turns import is_long
+from torchdet_lint.verifier.verification.leftovers.leftovers import OUTPUT
+from torchdet_lint.verifier.verification.leftovers.scaling import lines_of_times
+from torchdet_lint.verifier.verification.outcome import VerifyError
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.verification.session import Session
+
+_TICK = 1.0
+"""By how many seconds a held clock goes on at each reading: durations are printed with few decimals."""
+_FASTER = (2, 5)
+"""How much faster the other clocks go. A number that has nothing to do with time would have to follow both."""
+
+
+def told_times(session: Session) -> frozenset[int]:
+    """The lines of standard output that tell times, where nothing else differs: with the program's clock held two runs
+    print the same there, and with faster ones as much more or less. A number that was drawn from a
+    seed of the clock's would not. Empty where the program cannot run again for that.
+    """
+    certain = session.left.certain
+    only_numbers = bool(certain) and all(left.name == OUTPUT and left.hint for left in certain)
+    if not only_numbers or session.outcome is None or not session.outcome.identical or session.several:
+        return frozenset()
+    if session.workspace.in_place or any(is_long(result) for result in session.results):
+        return frozenset()
+    with contextlib.suppress(VerifyError, TraceError):
+        return _told(session)
+    return frozenset()
+
+
+def _told(session: Session) -> frozenset[int]:
+    held = session.beside("held-clock", tick=_TICK)
+    faster = {factor: session.beside(f"clock-{factor}", tick=factor * _TICK) for factor in _FASTER}
+    for one, number in ((held, 0), (held, 1), *((other, 0) for other in faster.values())):
+        result = one.run(number)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        if not result.ok:
+            return frozenset()
+    if held.judge(1, lint=False) is not None:
+        return frozenset()
+    lines = {lines_of_times(held.output(0), other.output(0), factor) for factor, other in faster.items()}
+    return lines.pop() if len(lines) == 1 else frozenset()
