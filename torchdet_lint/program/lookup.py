@@ -512,7 +512,7 @@ class Lookup:
         """What the class `class_` itself gives to its instances under `name`."""
         if class_.kind == "external":
             if name == "__init__":
-                return [Referent("external", "", class_.name)]
+                return [Referent("external", "", class_.name, owner)]
             full = f"{class_.name}.{name}" if as_class else f"{class_.name}().{name}"
             return [Referent("external", "", full, owner)] if self.facts.speaks_of(full) else []
         summary = self.files.summary(class_.file)

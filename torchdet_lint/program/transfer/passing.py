@@ -51,6 +51,25 @@ def parameters_of(referent: Referent, body: Body) -> tuple[str, ...]:
     return body.parameters[1:] if body.first and referent.owner[1] else body.parameters
 
 
+def of_class_above(lookup: Lookup, node: Node, name: str, referent: Referent, event: Event) -> tuple[Referent, Event]:
+    """A call in `node` that gives a method of a class above the object itself, `Base.__init__(self, size)`, as the call
+    of that object's method; `referent` and `event` as they are where it is none."""
+    first = event.positional[0].names if event.positional else ()
+    if tuple(first) != ("$self",) or name.startswith("$") or not node.owner[1]:
+        return referent, event
+    if referent.kind == "function":
+        above = Referent("class", *referent.owner)
+        body = lookup.files.summary(referent.file).body(referent.name)
+        method = body is not None and bool(body.first) and referent.owner != node.owner
+    else:
+        above = Referent("external", "", referent.name.removesuffix(_ABOVE))
+        method = referent.kind == "external" and referent.name.endswith(_ABOVE)
+        referent = above if method else referent
+    if not method or above not in lookup.family(node.owner):
+        return referent, event
+    return referent._replace(owner=node.owner), msgspec.structs.replace(event, positional=event.positional[1:])
+
+
 def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function, by parameter."""
     return dict(zip(parameters_of(referent, body), event.positional, strict=False)) | event.keywords

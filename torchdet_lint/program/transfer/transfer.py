@@ -41,6 +41,7 @@ from torchdet_lint.program.transfer.passing import (
     known_in,
     lent,
     loaders_lent,
+    of_class_above,
     parameter_of,
     rest_of,
     ruled_out,
@@ -270,7 +271,7 @@ class Transfer(Recorder):
             if one.unapplied and referent.kind not in ("class", "external"):
                 # A function may keep what it gives, and apply it.
                 self.event = one = msgspec.structs.replace(one, unapplied=False)
-            self.called(referent, one)
+            self.called(*of_class_above(self.lookup, self.node, name, referent, one))
             self.hints.out_of_sight(name, referent, one)
             self.built(name, referent, one)
             if referent.kind == "unknown" and name.startswith("$self."):
