@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.relatives import Relatives
-from torchdet_lint.dataflow.syntax import bare, nodes
-from torchdet_lint.module.tree import named_parameters, positional
+from torchdet_lint.dataflow.syntax import bare, last_word, nodes
+from torchdet_lint.module.tree import named_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from torchdet_lint.module.module import Module, Value
+    from torchdet_lint.module.facts import Class
+    from torchdet_lint.module.module import Call, Module, Value
 
 _DEEP = 3
+# Nobody asks what more files do with a method.
+_SPOKEN = 8
+# Decorators that leave a method what it takes by name.
+_PLAIN = ("classmethod", "staticmethod")
 
 
 def keeps(module: Module, value: Value, is_meant: Callable[[Value], bool], *, by_name: bool = False) -> bool:
@@ -28,7 +34,7 @@ def keeps(module: Module, value: Value, is_meant: Callable[[Value], bool], *, by
         return False
     function, default = found
     of_class = module.enclosing_class(function) is not None
-    parameters = positional(function)[of_class:]
+    parameters = passed_by_place(module, function)
     named = by_name and of_class and function.name.value != "__init__"
     edges = CallEdges(module)
     calls = list(edges.calls_by_name(function) if named else edges.callers_anywhere(function))
@@ -89,9 +95,9 @@ def default_of(module: Module, value: Value) -> Value | None:
 
 
 def is_left_none(module: Module, value: Value, depth: int = _DEEP) -> bool:
-    """Whether `value` is None though a caller could give another: a parameter of a constructor or of a function at top
-    level that keeps its default of None, or an attribute that is one. It is not where the function asks for it, nor
-    where anything but a call may give it."""
+    """Whether `value` is None though a caller could give another: a parameter of a function at top level, of a
+    constructor or of a method that keeps its default of None, or an attribute that is one. It is not where the function
+    asks for it, nor where anything but a call may give it."""
     node = value.node
     if isinstance(node, cst.Attribute):
         given = module.self_attribute(node, value.scope)
@@ -112,7 +118,7 @@ def is_left_none(module: Module, value: Value, depth: int = _DEEP) -> bool:
         and found[1].is_none
         and _is_only_called(module, found[0])
         and not any(_is_asked_for(module, read) for read in module.shared(Reads).of(found[0], node.value))
-        and keeps(module, value, is_none)
+        and keeps(module, value, is_none, by_name=True)
     )
 
 
@@ -131,22 +137,76 @@ def _parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, Value | N
 
 
 def _is_only_called(module: Module, function: cst.FunctionDef) -> bool:
-    """Whether a function at top level, or the class of a constructor, is nothing but called, as far as anyone sees."""
+    """Whether a function at top level, a method, or the class of a constructor, is nothing but called, as far as anyone
+    sees."""
     class_ = module.enclosing_class(function)
-    if function.decorators or (class_ is not None and function.name.value != "__init__"):
+    if class_ is not None and function.name.value != "__init__":
+        return _is_method_only_called(module, class_, function)
+    if function.decorators:
         return False
-    defined, outer = function.name, module.scope_of(function)
     if class_ is not None:
-        module.load_where(word=class_.name)
-        if class_.node is None or class_.node.decorators or module.shared(Relatives).derived(class_):
-            return False
-        defined, outer = class_.node.name, class_.outer
-    if outer is not module.scope or (class_ is not None and CallEdges(module).heirs(class_)):
+        return (
+            _is_only_made(module, class_)
+            and not module.shared(Relatives).derived(class_)
+            and not CallEdges(module).heirs(class_)
+        )
+    return module.scope_of(function) is module.scope and all(
+        _is_called(other.parent(read), read) for other, read in _reads(module, function.name)
+    )
+
+
+def _is_method_only_called(module: Module, class_: Class, function: cst.FunctionDef) -> bool:
+    """Whether a method of a class in sight, all that it derives from too, is nothing but called, at least once
+    evidently of an object of it; a call within the class counts where something in sight makes one."""
+    name = function.name.value
+    if name.startswith("__") or any(last_word(one.decorator) not in _PLAIN for one in function.decorators):
         return False
+    if CallEdges(module).is_open(module, class_) or not _is_only_made(module, class_):
+        return False
+    others = module.naming(name, _SPOKEN) if module.naming is not None else []
+    read = re.compile(rf"\.{name}\b(?!\s*\()|attr\(.*[\"']{name}[\"']")
+    if others is None or any(read.search(there.text) for there in (module, *others)):
+        return False
+    made = class_.node is not None and bool(_reads(module, class_.node.name))
+    return any(
+        made or not (isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls"))
+        for there in (module, *others)
+        for call in _calls(there, module, class_, name)
+    )
+
+
+def _calls(there: Module, module: Module, class_: Class, name: str) -> Iterator[Call]:
+    """The calls in the file `there` that are evidently of the method `name` of a class of `module`."""
+    edges = CallEdges(there)
+    there.load_where(word=name)
+    for call in there.calls:
+        callee = edges.callee(call.node, call.own) if call.attribute == name else None
+        owner = callee.class_ if callee is not None else None
+        if callee is not None and owner is not None and owner.name == class_.name and callee.module.text == module.text:
+            yield call
+
+
+def _is_only_made(module: Module, class_: Class) -> bool:
+    """Whether a class at top level is nothing but called, derived from, or asked for an attribute."""
+    module.load_where(word=class_.name)
+    if class_.node is None or class_.node.decorators or class_.outer is not module.scope:
+        return False
+    return all(_is_made(other, read) for other, read in _reads(module, class_.node.name))
+
+
+def _reads(module: Module, defined: cst.Name) -> list[tuple[Module, cst.Name | cst.Attribute]]:
+    """Where what is defined at top level is read, here and in files around."""
     reads: list[tuple[Module, cst.Name | cst.Attribute]]
     reads = [(module, one) for one in module.shared(Reads).of(None, defined.value) if one is not defined]
-    reads += module.readers(defined.value) if module.readers is not None else []
-    return all(_is_called(other.parent(read), read) for other, read in reads)
+    return reads + (module.readers(defined.value) if module.readers is not None else [])
+
+
+def _is_made(module: Module, read: cst.CSTNode) -> bool:
+    around = module.parent(read)
+    above = module.parent(around) if isinstance(around, cst.Arg) else None
+    if isinstance(around, cst.Attribute):
+        return around.value is read
+    return _is_called(around, read) or isinstance(above, cst.ClassDef)
 
 
 def _is_called(around: cst.CSTNode | None, read: cst.CSTNode) -> bool:

@@ -289,6 +289,8 @@ class Surroundings:
         self.file = file
         self._left = _LOOKS
         self._callers: dict[str, list[tuple[Module, Call]]] = {}
+        self._methods: dict[str, list[Call]] = {}
+        self._named: dict[str, list[Module]] = {}
 
     def callers(self, name: str) -> list[tuple[Module, Call]]:
         """The calls of the function or class `name` of the file, and their files."""
@@ -303,8 +305,11 @@ class Surroundings:
 
     def methods(self, name: str) -> list[Call]:
         """The calls of a method `name` of whatever object."""
-        called = re.compile(rb"\." + name.encode() + rb"\b")
-        return [call for module in self._naming(name, called.search) for call in module.calls if call.attribute == name]
+        if name not in self._methods:
+            called = re.compile(rb"\." + name.encode() + rb"\b")
+            files = self._named[name] if name in self._named else self._naming(name, called.search)
+            self._methods[name] = [call for module in files for call in module.calls if call.attribute == name]
+        return self._methods[name]
 
     def _called(self, call: Call, name: str, module: Module) -> list[str]:
         """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""
@@ -316,7 +321,7 @@ class Surroundings:
     def readers(self, name: str) -> list[tuple[Module, cst.Name | cst.Attribute]]:
         """Where other files read what the file binds to `name` at top level, and these files."""
         found: list[tuple[Module, cst.Name | cst.Attribute]] = []
-        for module in self._naming(name):
+        for module in self._files_naming(name):
             reads: list[cst.Name | cst.Attribute] = []
             for word in _called(name, module):
                 module.load_where(word=word)
@@ -332,13 +337,19 @@ class Surroundings:
 
     def naming(self, name: str, most: int) -> list[Module] | None:
         """The files in which `name` stands; None where these are more than `most`, or nobody looks any more."""
-        if self._left <= 0 or self.neighbours.count(self.folders, name.encode(), most + 1) > most:
+        known = name in self._named or self._left > 0
+        if not known or self.neighbours.count(self.folders, name.encode(), most + 1) > most:
             return None
-        return list(self._naming(name))
+        return self._files_naming(name)
 
-    def _naming(self, name: str, wanted: Callable[[bytes], object] | None = None) -> Iterator[Module]:
+    def _files_naming(self, name: str) -> list[Module]:
+        """The files in which `name` stands as a word."""
+        if name not in self._named:
+            self._named[name] = list(self._naming(name, re.compile(rb"\b" + name.encode() + rb"\b").search))
+        return self._named[name]
+
+    def _naming(self, name: str, wanted: Callable[[bytes], object]) -> Iterator[Module]:
         """The files in which `name` stands, of which `wanted` says so, so far as it is parsed there."""
-        wanted = wanted or re.compile(rb"\b" + name.encode() + rb"\b").search
         self._left -= 1
         for folder in self.folders if self._left >= 0 else ():
             for module in self.neighbours.in_folder(folder, self.file, name.encode(), wanted):
