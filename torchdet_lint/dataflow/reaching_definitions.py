@@ -101,7 +101,7 @@ def _after_the_last_choice(module: Module, bindings: list[Binding], around: set[
                 blocks.append(block)
                 last[id(block)] = index
     for block in reversed(blocks):
-        choice = _choice(module, block)
+        choice = choice_of(module, block)
         if choice is None or id(choice) in around or id(module.parent(choice)) not in around:
             continue
         branches = _branches(choice)
@@ -110,7 +110,7 @@ def _after_the_last_choice(module: Module, bindings: list[Binding], around: set[
     return bindings
 
 
-def _choice(module: Module, block: cst.CSTNode) -> cst.If | None:
+def choice_of(module: Module, block: cst.CSTNode) -> cst.If | None:
     """The whole `if`, `elif`, `else` of which `block` is a branch."""
     node = module.parent(block)
     while isinstance(node, (cst.Else, cst.If)):

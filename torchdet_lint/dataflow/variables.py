@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.collecting import Collecting, Path
 from torchdet_lint.dataflow.loops import outermost
+from torchdet_lint.dataflow.reaching_definitions import choice_of
 from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import NO_RESULT, Use
@@ -209,6 +210,7 @@ class Variables(Collecting):
                     near += [(attribute, uses)] if module is self.module else []
         if target is not None:
             sorts = [use for use in found if use.kind == "sorted" and self._stays_sorted(use.node, target, use.module)]
+            sorts = [use for use in sorts if use.module is not self.module or not self._is_apart(use.node, target)]
             if sorts:
                 yield from self._before(sorts[0], target, near)
                 yield Use(target, "sorted")
@@ -298,9 +300,33 @@ class Variables(Collecting):
         assigned = isinstance(self.module.parent(attribute), (cst.AssignTarget, cst.AnnAssign))
         return isinstance(attribute.value, cst.Name) and not assigned
 
+    def _is_apart(self, node: cst.CSTNode, target: cst.Attribute) -> bool:
+        """Whether one call of a function comes to `node` or to `target` and never to both: they stand in two arms of an
+        `if`, or `target` behind an arm with `node` that ends in a way out; in no loop, which may come to one after the
+        other."""
+        module = self.module
+        apart, arm = False, node
+        for around in module.ancestors(node):
+            if isinstance(around, cst.FunctionDef):
+                return apart and module.contains(around, target)
+            if module.contains(around, target) and isinstance(around, (cst.For, cst.While)):
+                return False
+            if isinstance(around, (cst.If, cst.Else)) and not apart and not module.contains(arm, target):
+                choice = choice_of(module, arm) if arm is around.body else None
+                behind = module.order_of(target) > module.order_of(node) and _ends_in_way_out(arm)
+                apart = choice is not None and (behind or module.contains(choice, target))
+            arm = around
+        return False
+
     def _stays_sorted(self, node: cst.CSTNode, target: cst.Attribute, module: Module | None) -> bool:
         """`self.x.sort()` or `self.x = sorted(self.x)`."""
         parent = (module or self.module).parent(node)
         if isinstance(parent, cst.Assign):
             return bare(parent.targets[0].target) == bare(target)
         return isinstance(node, cst.Call) and last_word(node.func) == "sort"
+
+
+def _ends_in_way_out(block: cst.CSTNode) -> bool:
+    """Whether a block ends by leaving the function."""
+    last = block.body[-1] if isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite)) and block.body else None
+    return isinstance(last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last, (cst.Return, cst.Raise))
