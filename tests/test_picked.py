@@ -3469,3 +3469,113 @@ def test_data_sets_of_modules_that_a_text_picks_are_in_sight(project, picked, me
     owning = OWNING if severity == "error" else OWNING.replace("random.Random(0)", "3")
     (folder / "rows/jittered_set.py").write_text(f"{owning}\n{ROWS_OF.format(row=row)}")
     assert severity_of_the_loader(folder) == severity
+
+
+SUBCLASS = """
+import other
+from torch.utils.data import DataLoader
+from batch import Batch, Noisy, numbers
+import numpy as np
+
+OWN = np.random.default_rng(0)
+
+class Loader(DataLoader):
+    def __init__(self, dataset, batch_size=1, shuffle=False, **kwargs):
+        super().__init__(dataset, batch_size, shuffle, collate_fn=COLLATE, **kwargs)
+
+    def collate(self, rows):
+        return Noisy.of(rows)
+"""
+BATCH = """
+import random
+import numpy as np
+from torch_geometric.data import Data
+
+RNG = np.random.default_rng(0)
+
+class Batch(Data):
+    @staticmethod
+    def of(rows):
+        return Batch(rows=rows)
+
+class Noisy(Data):
+    @classmethod
+    def of(cls, rows):
+        return cls(rows=rows, noise=RNG.normal(size=len(rows)))
+
+class Drawn(Batch):
+    @staticmethod
+    def of(rows):
+        random.shuffle(rows)
+        return Batch.of(rows)
+
+def numbers(rows):
+    return RNG.normal(size=len(rows))
+"""
+GRAPHS = """
+import networkx as nx
+from torch_geometric.data import Data, InMemoryDataset
+from torch_geometric.utils import subgraph, to_networkx
+
+class Graphs(InMemoryDataset):
+    def get(self, index):
+        graph = nx.relabel_nodes(to_networkx(self.data), {0: 1})
+        near = list(nx.single_source_shortest_path_length(graph, 1, 2))
+        return Data(edge_index=subgraph(near, self.data.edge_index)[0])
+"""
+BRANCHED = """
+import sys
+import torch
+from graphs import Graphs
+from loader import Loader
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    if "GEOM" in sys.argv[1]:
+        graphs = Graphs(sys.argv[1])
+    else:
+        raise ValueError
+    loader = Loader(graphs, 4, num_workers=int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("collate", "severity", "place"),
+    [
+        ("lambda rows: Batch.of(rows)", "note", ""),
+        ("Batch.of", "note", ""),
+        ("list", "note", ""),
+        ("lambda rows: Noisy.of(rows)", "error", "batch.py:6"),
+        ("lambda rows: OWN.normal()", "error", "loader.py:7"),
+        ("numbers", "error", "batch.py:6"),
+        ("self.collate", "error", "batch.py:6"),
+        ("other.collate", "warning", ""),
+        ("other.Collate(2)", "warning", ""),
+        ("lambda rows: other.collate(rows)", "warning", ""),
+    ],
+)
+def test_a_loader_of_the_project_collates_with_what_its_file_has(project, collate, severity, place):
+    loader = SUBCLASS.replace("COLLATE", collate)
+    folder = project(graphs_DOT_py=GRAPHS, batch_DOT_py=BATCH, loader_DOT_py=loader, main_DOT_py=BRANCHED)
+    finding = of_the_loader(folder)
+    assert finding.severity == severity
+    assert place in finding.message
+
+
+@pytest.mark.parametrize(
+    ("collate", "severity"),
+    [
+        ("lambda rows: Batch.of(rows)", "note"),
+        ("lambda rows: Noisy.of(rows)", "error"),
+        ("lambda rows: Drawn.of(rows)", "note"),
+        ("lambda rows: [rng.normal() for _ in rows]", "error"),
+    ],
+)
+def test_a_lambda_is_looked_into(project, collate, severity):
+    main = (
+        "import numpy as np\nfrom torch.utils.data import DataLoader\nfrom batch import Batch, Drawn, Noisy\n"
+        f"rng = np.random.default_rng(0)\nloader = DataLoader([1, 2], collate_fn={collate}, num_workers=2)\n"
+    )
+    finding = of_the_loader(project(batch_DOT_py=BATCH, main_DOT_py=main))
+    assert finding.severity == severity
+    assert ("global generators" in finding.message) == ("Drawn" in collate)

@@ -195,31 +195,45 @@ def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> H
         made = module.shared(CallChain).call_at(call.node) if not call.opaque else None
         told = module.shared(WorkerObjects).sampled(made) if made is not None else Handed(False, (), frozenset())
         return told._replace(draws=told.draws | {"torch"}) if samples else told
-    given, node = call.argument("dataset"), call.node
+    given, node, home = call.argument("dataset"), call.node, module
     if given is not None and all(given.node is not arg.value for arg in node.args) and not call.opaque:
         if by is None:
             return Handed(False, (), frozenset())
         module, node, by = *by, None
     made = module.shared(CallChain).call_at(node)
     handed = module.shared(WorkerObjects).handed(made) if made is not None else Handed(False, (), frozenset())
+    handed = _told_from(module, handed, home)
     beside = _collated(*by) if by is not None and by[1] is not node else None
-    if beside is None:
+    if by is None or beside is None:
         return handed
-    return handed._replace(owned=(*handed.owned, *beside.owned), draws=handed.draws | beside.draws)
+    beside = _told_from(by[0], beside, home)
+    in_sight = handed.in_sight and beside.in_sight
+    return handed._replace(in_sight=in_sight, owned=(*handed.owned, *beside.owned), draws=handed.draws | beside.draws)
 
 
 def _collated(module: Module, library: cst.Call) -> Handed | None:
-    """What the call of the library's loader collates rows with, where that is a method or a function of its own file:
-    what is a parameter there is told by who calls."""
+    """What the call of the library's loader collates rows with, where that is a lambda, a method, or something that the
+    file defines or imports: what is a parameter there is told by who calls."""
     given = [arg.value for arg in library.args if arg.keyword is not None and arg.keyword.value == "collate_fn"]
-    own = [
-        value
-        for value in given
-        if dotted(value).startswith("self.")
-        or (isinstance(value, cst.Name) and module.scope_of(value).home(value.value) is module.scope)
-    ]
-    made = module.shared(CallChain).call_at(library) if own else None
+    made = module.shared(CallChain).call_at(library) if any(_is_own(module, value) for value in given) else None
     return module.shared(WorkerObjects).collated(made) if made is not None else None
+
+
+def _told_from(module: Module, handed: Handed, home: Module) -> Handed:
+    """`handed`, which was found in the file `module`, with the paths that the file `home` tells."""
+    if module is home:
+        return handed
+    owned = (one if one.path else one._replace(path=module.source.path) for one in handed.owned)
+    return handed._replace(owned=tuple(owned))
+
+
+def _is_own(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is a lambda, something of `self`, or of a name at top level, or a call of one."""
+    if isinstance(node, cst.Lambda) or dotted(node).startswith("self."):
+        return True
+    while isinstance(node, (cst.Attribute, cst.Call)):
+        node = node.value if isinstance(node, cst.Attribute) else node.func
+    return isinstance(node, cst.Name) and module.scope_of(node).home(node.value) is module.scope
 
 
 def _copied(module: Module, owned: Owned) -> str:

@@ -56,10 +56,13 @@ class Neighbours:
         modules: ModuleMap,
         contents: Contents,
         foreign: Callable[[str, str], Any] | None = None,
+        defined: Callable[[str, str], tuple[str, str, str] | None] | None = None,
     ) -> None:
-        """`foreign` tells what a function of the project returns, by what a file calls it."""
+        """`foreign` tells what a function of the project returns, by what a file calls it, and `defined` where the
+        project defines that: path, text, and the name there."""
         self.library = library
         self._foreign = foreign
+        self._defined = defined
         self.target = target
         self.modules = modules
         self.relied: set[Relied] = set()
@@ -265,6 +268,8 @@ class Neighbours:
                 module.changed = lambda name, file: self.changed(name, file, path)
                 if (foreign := self._foreign) is not None:
                     module.foreign = lambda name: foreign(name, path)
+                if (defined := self._defined) is not None:
+                    module.defined = lambda name, file: defined(name, file or path)
             self._known[path] = content, module
         return self._known[path]
 

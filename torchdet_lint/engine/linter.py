@@ -167,6 +167,7 @@ class Linter:
                 self.modules,
                 self._contents,
                 lambda name, path: self.cross_file.returned(name, path),
+                lambda name, path: self.cross_file.source_of(name, path),
             )
         return self._neighbours
 

@@ -363,7 +363,8 @@ class Bindings:
                 display = isinstance(one, (ast.List, ast.Tuple))
                 behind = list(self._behind_object(one, where)) if held or not display else []
                 queue += reversed(behind)
-                whole &= bool(behind) and not (isinstance(one, ast.Name) and one.id in where.left_open)
+                empty = isinstance(one, (ast.List, ast.Tuple)) and not one.elts
+                whole &= (bool(behind) or empty) and not (isinstance(one, ast.Name) and one.id in where.left_open)
         return made, whole and not queue
 
     def _behind_object(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:

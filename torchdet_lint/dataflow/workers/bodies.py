@@ -12,7 +12,7 @@ from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
 from torchdet_lint.dataflow.workers.owning import holds_at, package_of
 from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed, picked_from, way_to
 from torchdet_lint.dataflow.workers.reseeding import reseeded
-from torchdet_lint.dataflow.workers.scopes import Scope
+from torchdet_lint.dataflow.workers.scopes import Scope, given_class
 from torchdet_lint.prefilter.syntax import walk
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class WorkerBodies:
         self._seeded = False
         self._parts: dict[tuple[ast.AST, tuple[ast.AST, ...]], tuple[list[_Part], list[_Part]]] = {}
         self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
+        # Of values, and of bodies: of a lambda both are looked at.
         self._seen: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
+        self._entered: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
         self._rows: set[tuple[int, str | None]] = set()
         self._called_in: dict[ast.FunctionDef, frozenset[str]] = {}
 
@@ -98,9 +100,9 @@ class WorkerBodies:
         """Look at what runs, all of `node` but the `dead`: the draws in it, the generators and the objects that it
         uses."""
         made = scope.instance.made if scope.instance is not None else None
-        if depth > DEEP or (id(node), dead, id(made), scope.way) in self._seen:
+        if depth > DEEP or (id(node), dead, id(made), scope.way) in self._entered:
             return
-        self._seen.add((id(node), dead, id(made), scope.way))
+        self._entered.add((id(node), dead, id(made), scope.way))
         self._run.add(node)
         parts = self._parts.get((node, dead))
         if parts is None:
@@ -249,16 +251,7 @@ class WorkerBodies:
             return
         found = self.classes.definition(name, scope.file)
         if found is None:
-            if isinstance(function, ast.Name) and not below(name, self.facts.quiet) and not self.classes.known(name):
-                self._unknown(function, scope, depth)
-            elif (
-                "." in name
-                and name.partition(".")[0] in scope.file.imports.values()
-                and not (below(name, self.facts.quiet) or self.classes.known(name))
-            ):
-                self._out = True
-            elif isinstance(function, ast.Attribute) and not self._method_of(function, scope, depth):
-                self._method_held(function, scope, depth)
+            self._called_otherwise(node, name, scope, depth)
             return
         where, file = found
         if isinstance(where, ast.ClassDef):
@@ -267,6 +260,34 @@ class WorkerBodies:
             given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
             dead = self.classes.constants.dead_in_call(where, given)
             self._body(where, Scope(file, where, None, given, dead=dead), depth + 1, dead=dead)
+
+    def _called_otherwise(self, node: ast.Call, name: str, scope: Scope, depth: int) -> None:
+        """A call of what is neither a function nor a class of the project by this name: a method, or of a library."""
+        function = node.func
+        if isinstance(function, ast.Attribute) and self._called_by_class(node, name, scope, depth):
+            return
+        quiet = below(name, self.facts.quiet) or self.classes.known(name)
+        if isinstance(function, ast.Name) and not quiet:
+            self._unknown(function, scope, depth)
+        elif "." in name and name.partition(".")[0] in scope.file.imports.values() and not quiet:
+            self._out = True
+        elif isinstance(function, ast.Attribute) and not self._method_of(function, scope, depth):
+            self._method_held(function, scope, depth)
+
+    def _called_by_class(self, node: ast.Call, name: str, scope: Scope, depth: int) -> bool:
+        """Look at the method of a class of the project that is called by the name of that, `Batch.of(rows)`, also for
+        the object itself, `Rows.__getitem__(self, index)`; whether `node` calls one."""
+        member = self.classes.of_class(name, scope.file)
+        if member is None:
+            return False
+        first = node.args[0] if node.args else None
+        own = isinstance(first, ast.Name) and first.id == "self"
+        bound = bool(given_class(member.function))
+        given = {key: (value, scope) for key, value in passed(member.function, node, bound=bound).items()}
+        dead = self.classes.constants.dead_in_call(member.function, given)
+        inner = Scope(member.home, member.function, scope.instance if own else None, given, dead=dead)
+        self._body(member.function, inner, depth + 1, dead=dead)
+        return True
 
     def _is_seeded_above(self, draw: ast.Call, library: str, scope: Scope) -> bool:
         """Whether the function that draws gives `library` a seed, whatever runs of it, above the `draw`."""

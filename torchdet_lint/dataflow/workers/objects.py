@@ -93,7 +93,7 @@ class WorkerObjects(WorkerBodies):
 
     def _all_of(self, call: ast.Call, arguments: Mapping[str, ast.expr]) -> Handed:
         self._owned, self._drawn, self._out, self._seeded = {}, set(), False, False
-        self._seen, self._bodies, self._rows = set(), set(), set()
+        self._seen, self._entered, self._bodies, self._rows = set(), set(), set(), set()
         self._holding, self._run, self._reseeds = {}, set(), False
         if self.file is None:
             return Handed(False, (), frozenset())
@@ -252,8 +252,9 @@ class WorkerObjects(WorkerBodies):
                     # What is taken from the object, not the object.
                     continue
                 self._instance(kind, home, owner, inner, None, depth + 1, node.attr)
+            quiet = self.classes.known(name) or below(name, self.facts.quiet)
             found |= bool(given) or isinstance(kind, ast.ClassDef)
-            whole &= bool(given) or isinstance(kind, ast.ClassDef) or self.classes.known(name)
+            whole &= bool(given) or isinstance(kind, ast.ClassDef) or quiet
         self._out |= found and not whole
         return found or (kept and whole)
 
