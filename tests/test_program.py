@@ -1965,6 +1965,36 @@ def test_timing_decides_which_process_of_a_pool_takes_which_task(pool, project):
 
 
 @pytest.mark.parametrize(
+    ("start", "target", "place", "fixed"),
+    [
+        ("mp.Process(target=feed, args=(Rows(), [])).start()", "feed", "main.py", True),
+        ("mp.spawn(feed, args=([], Rows()), nprocs=2)", "feed", "main.py", True),
+        ("mp.Process(target=other.feed, args=(Rows(), [])).start()", "feed", "main.py", False),
+        ("mp.Process(target=call, args=(Rows(),)).start()", "call", "main.py", True),
+        ("mp.Process(target=relay, args=(Rows(), [])).start()", "relay", "main.py", True),
+        ("mp.Process(target=run, args=(draw,)).start()", "draw", "main.py", True),
+        ("other.start(Rows())", "feed", "other.py", False),
+        ("mp.Pool(2).apply(call, (Rows(),))", "call", "main.py", False),
+    ],
+)
+def test_the_target_of_a_process_is_named_that_calls_methods_of_what_it_is_given(start, target, place, fixed, project):
+    feed = "def feed(rows, queue):\n    for row in (rows or queue):\n        print(row)\n\n"
+    folder = project(
+        main_DOT_py=f"import torch\nimport torch.multiprocessing as mp\nimport other\nfrom rows import Rows\n\n{feed}"
+        "def call(rows):\n    print(rows.draw())\n\ndef relay(rows, queue):\n    feed(rows, queue)\n\n"
+        "def run(function):\n    print(function())\n\ndef draw():\n    return torch.rand(3)\n\n"
+        f"{GUARD}    torch.manual_seed(0)\n    {start}\n",
+        other_DOT_py=f"import multiprocessing as mp\n\n{feed}"
+        "def start(rows):\n    mp.Process(target=feed, args=(rows, [])).start()\n",
+        rows_DOT_py="import torch\n\nclass Rows:\n    def __iter__(self):\n        yield self.draw()\n\n"
+        "    def draw(self):\n        return torch.rand(3)\n",
+    )
+    (found,) = [one for one in lint(folder) if one.code == "TDL108"]
+    assert f"`{target}` " in found.message
+    assert (found.filename.endswith(place), found.fix is not None) == (True, fixed)
+
+
+@pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],
 )

@@ -166,13 +166,13 @@ def _in_processes(entry: Entry) -> tuple[Change, ...]:
     changes: dict[Change, None] = {}
     for node in entry.reached():
         for step in entry.project.steps(node):
-            target = step.node
-            if step.kind != "process" or step.channel == "first" or target is None:
+            if step.kind != "process" or step.channel == "first" or step.node is None or step.process is None:
                 continue
-            training = entry.project.effects(target).get("flag:trains")
+            training = entry.project.effects(step.node).get("flag:trains")
             if training is None:
                 continue
             trained.add(training)
+            target = step.process.target
             if target.file != entry.file or "." in target.name:
                 return (Withhold(f"`{target.name}`, which new processes run, has to turn the mode on"),)
             changes[SeedFunction(target.name, ("deterministic",))] = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.program.effects import Node, Ref, Step
+    from torchdet_lint.program.effects import Node, Process, Ref
     from torchdet_lint.program.entry import Entry
 
 _GENERATORS = {"torch": "torch", "numpy": "NumPy", "python": "`random`"}
@@ -104,7 +104,9 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
         ran = entry.project.effects(step.node) if step.node is not None else {}
         beside.setdefault(step.ref[:3], set()).update(key for key in ran if key.startswith("seed:"))
     for step in steps:
-        if step.node is not None and step.channel != "first" and step.ref.what != BESIDE:
+        started = step.process
+        if step.node is not None and started is not None and step.channel != "first" and step.ref.what != BESIDE:
+            target, start = started
             inner = entry.project.effects(step.node)
             if "flag:perhaps" in inner or "flag:perhaps" in before:
                 continue
@@ -122,23 +124,23 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     continue
                 draw = inner[f"draw:{channels[0]}"]
                 details = {
-                    "target": step.node.name.rpartition(".")[2],
+                    "target": target.name.rpartition(".")[2],
                     "library": _GENERATORS[library],
                     "draw": draw.shown,
-                    "place": entry.place(draw, step.ref),
+                    "place": entry.place(draw, start),
                 }
-                here = step.node.file == step.ref.file and "." not in step.node.name
-                nested = _is_nested(entry, step.node)
+                here = target.file == start.file and "." not in target.name
+                nested = _is_nested(entry, target)
                 kind = "a function inside another" if nested else "a method"
-                there = kind if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
-                seeded = _in_target(entry, step, library) if here else None
+                there = kind if target.file == start.file else f"defined in {entry.shown(target.file)}"
+                seeded = _in_target(entry, started, step.channel, library) if here else None
                 seeded = seeded or Withhold(f"the target is {there}")
                 # Python seeds `random` from the operating system in every forked child.
                 forked = step.channel in ("fork", "pool") and entry.takes_state(step)
                 copied = forked and f"seed:{library}" in entry.effects and library != "python"
                 variant = ("nested" if nested else step.channel) if copied else ""
                 yield Fault(
-                    step.ref, details, variant, "warning" if copied and step.channel == "fork" else None,
+                    start, details, variant, "warning" if copied and step.channel == "fork" else None,
                     (Story(draw, f"`{draw.shown}` uses random numbers here, in the new process"),), (seeded,),
                     at_call=True,
                 )  # fmt: skip
@@ -151,11 +153,10 @@ def _is_nested(entry: Entry, target: Node) -> bool:
     return bool(outer) and entry.project.files.summary(target.file).class_summary(outer) is None
 
 
-def _in_target(entry: Entry, step: Step, library: str) -> Change:
-    """A seed in the function that `step` starts, that which the program was given if it was given one."""
+def _in_target(entry: Entry, started: Process, how: str, library: str) -> Change:
+    """A seed in the function that a process runs, that which the program was given if it was given one."""
     given = entry.effects.get(f"seed:{library}")
-    if given is not None and given.file != step.ref.file:
+    if given is not None and given.file != started.start.file:
         place = f"{entry.shown(given.file)}:{given.row}"
         return Withhold(f"the program is seeded in {place}, and the target has to be given that seed")
-    assert step.node is not None
-    return SeedFunction(step.node.name, (library,), given, of_tasks=step.channel == "pool")
+    return SeedFunction(started.target.name, (library,), given, of_tasks=how == "pool")

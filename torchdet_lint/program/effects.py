@@ -82,6 +82,13 @@ class Choice(NamedTuple):
     any: bool = False
 
 
+class Process(NamedTuple):
+    """A new process: the function that it runs, and where it is started."""
+
+    target: Node
+    start: Ref
+
+
 class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later`, `process` or `worker` (of
     `node`).
@@ -96,6 +103,7 @@ class Step(NamedTuple):
     torch.no_grad()`, a `regraded` one in a `with torch.enable_grad()`, a `sized` one makes a model of which only the
     parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which only the
     weights are read. What a `passing` one draws may come before a seed. A step of a `choice` happens if that is made.
+    A method of an object that the target of a process is given runs `within` that process.
     """
 
     kind: str
@@ -114,6 +122,12 @@ class Step(NamedTuple):
     unapplied: bool = False
     regraded: bool = False
     passing: bool = False
+    within: Process | None = None
+
+    @property
+    def process(self) -> Process | None:
+        """The process that a step starts, or in which it runs a method: what it runs, and where it is started."""
+        return self.within if self.within is not None or self.node is None else Process(self.node, self.ref)
 
 
 Effects = dict[str, Any]

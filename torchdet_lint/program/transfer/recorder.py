@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import Choice, Node, Ref, Referent, Step
+from torchdet_lint.program.effects import Choice, Node, Process, Ref, Referent, Step
 from torchdet_lint.program.events import CHOICE, GENERATOR, PRESENT, Event
 from torchdet_lint.program.transfer.passing import UNKNOWN, constant_in, is_generator, setting_of
 
@@ -56,6 +56,7 @@ class Recorder:
         *,
         now: bool = True,
         lends: tuple[tuple[str, str], ...] = (),
+        within: Process | None = None,
     ) -> None:
         """Record a step at the event that is being looked at."""
         event = self.event
@@ -82,6 +83,7 @@ class Recorder:
                 event.unapplied,
                 event.regraded,
                 event.passing,
+                within,
             )
         )
 

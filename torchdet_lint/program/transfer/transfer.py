@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import BESIDE, BUILT, SEEDED, STARTED, TOKEN, WORKER, Node, Referent, Step
+from torchdet_lint.program.effects import (
+    BESIDE,
+    BUILT,
+    SEEDED,
+    STARTED,
+    TOKEN,
+    WORKER,
+    Node,
+    Process,
+    Ref,
+    Referent,
+    Step,
+)
 from torchdet_lint.program.events import (
     CHILDREN,
     CUDNN,
@@ -90,8 +102,9 @@ class Transfer(Recorder):
         # The functions that are defined in arms that do not run.
         self._undefined: frozenset[str] = frozenset()
         self._narrowed: dict[str, tuple[Referent, ...]] = {}
-        # How what is called here runs, if in a process of its own.
+        # How what is called here runs, if in a process of its own; and which one, if it is a method of an object.
         self._process: str = ""
+        self._within: Process | None = None
         # What functions were handed at the event at hand: a class may be handed to itself.
         self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...], tuple[tuple[str, Any], ...]]]
         self._handed = set()
@@ -473,7 +486,9 @@ class Transfer(Recorder):
         self, bound: Mapping[str, Sequence[Referent]], tokens: list[str], inner: Event, constant: Mapping[str, Any]
     ) -> None:
         """The call `inner` of a parameter, or of something of it, in a function whose parameters are `constant`."""
+        within = self._within
         for result in self.one_of(self.lookup.follow(bound.get(tokens[0], []), tokens[1:])):
+            self._within = within if len(tokens) > 1 or result.kind == "instance" else None
             if self._process and result.kind == "instance":
                 for method in self._run_by(result)[:1]:
                     self.called_plainly(method)
@@ -484,6 +499,7 @@ class Transfer(Recorder):
                 self.called_plainly(result, told)
             elif result.kind == "external":
                 self.external(result.name, self.event, result.owner)
+        self._within = within
 
     def handed_on(
         self, inner: Event, use: str, referents: Sequence[Referent], callee: Referent, constant: Mapping[str, Any]
@@ -516,13 +532,14 @@ class Transfer(Recorder):
         ):
             if target.kind == "function":
                 self.add("process", BESIDE, runner.process, Node(target.file, target.name, target.owner))
-                self.in_process(runner, target, referents)
+                self.in_process(runner, target, referents, inner, callee.file)
 
     def called_plainly(self, referent: Referent, given: tuple[tuple[str, Any], ...] = ()) -> None:
         """A call of which no more is known than the constants `given`."""
         if referent.kind == "function":
             kind = "process" if self._process else "call"
-            self.add(kind, self._process, self._process, Node(referent.file, referent.name, referent.owner, given))
+            node = Node(referent.file, referent.name, referent.owner, given)
+            self.add(kind, self._process, self._process, node, within=self._within)
         elif referent.kind == "class":
             self.constructed((referent.file, referent.name), self.event)
         else:
@@ -713,18 +730,23 @@ class Transfer(Recorder):
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
                 names = argument.names if argument is not None else ()
-                self.in_process(runner, target, [one for given in names for one in self.stands_for(given)])
+                self.in_process(runner, target, [one for given in names for one in self.stands_for(given)], self.event)
         self.event = outer
 
-    def in_process(self, runner: Runner, target: Referent, given: Sequence[Referent]) -> None:
-        """What the target of a process calls of what it is given beside: `mp.spawn(run, args=(train, 2))`."""
+    def in_process(
+        self, runner: Runner, target: Referent, given: Sequence[Referent], start: Event, file: str = ""
+    ) -> None:
+        """What the target of a process calls of what it is given beside: `mp.spawn(run, args=(train, 2))`. The process
+        starts at the call `start`, in this file or another one."""
         body = self.files.summary(target.file).body(target.name)
         handed_over = [one for one in given if one.kind in ("function", "instance")]
         uses = [use for use in body.uses if use in body.parameters] if body is not None and handed_over else []
         if body is not None and uses:
+            place = Ref(file or self.node.file, start.row, start.column, start.statement, "")
             self._process = runner.process
+            self._within = Process(Node(target.file, target.name, target.owner), place)
             self._run(target, body, dict.fromkeys(uses, handed_over), {})
-            self._process = ""
+            self._process, self._within = "", None
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""
