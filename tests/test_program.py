@@ -1994,6 +1994,106 @@ def test_the_target_of_a_process_is_named_that_calls_methods_of_what_it_is_given
     assert (found.filename.endswith(place), found.fix is not None) == (True, fixed)
 
 
+_TRUNK = """
+import torch
+from torch import nn
+from elsewhere import teach
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(8, 8, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+
+class Trunk(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = conv(3, 8)
+        self.blocks = nn.Sequential(*[Block() for _ in range(2)])
+
+    def forward(self, x):
+        return self.blocks(self.conv(x)).mean((2, 3))
+
+    def encode(self, x):
+        return self.conv(x).mean((2, 3))
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.trunk = Trunk()
+        self.head = nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.no_grad():
+            features = self.trunk(x)
+        return self.head(features)
+
+class Short(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = conv(3, 8)
+
+    def forward(self, x):
+        return self.conv(x).mean((2, 3))
+
+def conv(a, b):
+    return nn.Conv2d(a, b, 3)
+
+def build():
+    net = Trunk()
+    net.load_state_dict(torch.load("trunk.pt"))
+    for p in net.parameters():
+        p.requires_grad = False
+    return net
+
+@torch.no_grad()
+def features(trunk, x):
+    return trunk(x)
+
+def collect(trunk, loader):
+    trunk.eval()
+    with torch.inference_mode():
+        return torch.cat([trunk(x) for x in loader])
+"""
+
+
+@pytest.mark.parametrize("around", [GUARD, f"def main():\n    BODY\n\n{GUARD}    main()\n"])
+@pytest.mark.parametrize(
+    ("made", "applied", "told"),
+    [
+        ("Trunk()", "f = features(net, x)", ""),
+        ("Trunk().eval()", "with torch.no_grad():\n        f = net(x)", ""),
+        ("Trunk()", "f = collect(net, [x])", ""),
+        ("build()", "f = features(net.eval(), x)", ""),
+        ("Frozen()", "f = net(x)", ""),
+        ("Trunk()", "f = features(net, x) + Short().to(device)(x)", "1 × Conv2d"),
+        ("Trunk()", "f = net(x)", "2 × Conv2d"),
+        ("Trunk()", "f = net(x).detach()", "2 × Conv2d"),
+        ("Trunk()", "f = features(net, x) + net(x)", "2 × Conv2d"),
+        ("Trunk()", "f = features(net, x) + net.encode(x)", "2 × Conv2d"),
+        ("Trunk()", "f = features(net, x)\n    teach(net, optimizer)", "2 × Conv2d"),
+        (
+            "Trunk()",
+            "with torch.no_grad():\n        with torch.enable_grad():\n            f = net(x)",
+            "2 × Conv2d",
+        ),
+    ],
+)
+def test_the_gradients_of_a_layer_that_runs_without_gradients_only_do_not_count(around, made, applied, told, project):
+    body = (
+        'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")\n'
+        f"    net = {made}.to(device)\n    head = nn.Linear(8, 2).to(device)\n"
+        "    optimizer = torch.optim.SGD(head.parameters(), 0.1)\n    x = torch.ones(4, 3, 8, 8, device=device)\n"
+        f"    {applied}\n    head(f).sum().backward()\n    optimizer.step()\n    print(head.weight)\n"
+    )
+    program = around.replace("BODY", body) if "BODY" in around else f"{around}    {body}"
+    (found,) = [one for one in lint(project(main_DOT_py=f"{_TRUNK}\n{program}")) if one.code == "TDL203"]
+    assert (found.severity, "nondeterministic without" in found.message) == ("error" if told else "warning", bool(told))
+    assert not told or f"without it: {told}" in found.message
+
+
 @pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],

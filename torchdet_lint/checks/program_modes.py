@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from torchdet_lint.catalogue.ops import status_at
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Withhold
 from torchdet_lint.program.entry import Fault, Story
+from torchdet_lint.program.graded.scoring import scoring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Set
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
@@ -79,34 +80,46 @@ def _everywhere(entry: Entry) -> tuple[list[Ref], list[Ref]]:
     """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
     many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse adjacency is
     made. First those that take another kernel in the mode, then those that raise. What is made only where gradients are
-    off is there to score, and does not count unless all is made so; nor does what is made for its weights alone."""
+    off is there to score, and does not count unless all is made so; nor does what is made for its weights alone, nor
+    the gradient of a layer that runs without gradients only."""
     found: dict[str, set[Ref]] = {"switchable": set(), "errors": set()}
-    by_segments, messages = entry.has("segments"), entry.project.facts.messages
+    scored = scoring(entry)
     for graded in (True, False):
-        made = {
-            step.ref
-            for node in entry.reached(graded=graded, applied=True)
-            for step in entry.project.steps(node)
-            if (step.kind, step.channel) == ("flag", "everywhere")
-            and not (graded and step.ungraded)
-            and not step.unapplied
-            and not (by_segments and step.ref.what in messages)
-        }
+        made = _made(entry, frozenset(), graded=graded)
+        differentiated = _made(entry, scored, graded=graded) if scored else made
         for status, places in found.items():
             if not places:
-                places.update(ref for ref in made if _varies(entry, ref.what, status))
+                places.update(ref for ref in differentiated if _varies(entry, ref.what, status))
+                others = made - differentiated
+                places.update(ref for ref in others if _varies(entry, ref.what, status, forward=True))
     switchable, failing = (
         sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values()) for places in found.values()
     )
     return switchable, failing
 
 
-def _varies(entry: Entry, name: str, status: str) -> bool:
+def _made(entry: Entry, without: Set[tuple[str, str]], *, graded: bool) -> set[Ref]:
+    """The ops that the entry point reaches, other than by functions it is `without`; `graded` ones where gradients are
+    not off."""
+    by_segments, messages = entry.has("segments"), entry.project.facts.messages
+    return {
+        step.ref
+        for node in entry.reached(graded=graded, applied=True, without=without)
+        for step in entry.project.steps(node)
+        if (step.kind, step.channel) == ("flag", "everywhere")
+        and not (graded and step.ungraded)
+        and not step.unapplied
+        and not (by_segments and step.ref.what in messages)
+    }
+
+
+def _varies(entry: Entry, name: str, status: str, *, forward: bool = False) -> bool:
     """Whether an op of that name has that `status` in the target release on the configured devices: in deterministic
-    mode it takes another kernel, or raises. A convolution takes that kernel too where `cudnn.deterministic` is on, that
-    nothing else reads."""
+    mode it takes another kernel, or raises; `forward` where that is not for its gradient alone. A convolution takes
+    that kernel too where `cudnn.deterministic` is on, that nothing else reads."""
     return any(
         status_at(op, entry.target.torch) == status
+        and not (forward and op.direction == "backward")
         and not set(entry.target.devices).isdisjoint(op.devices)
         and not (op.op.startswith(_CONVOLUTIONS) and entry.has("cudnn"))
         for op, _ in entry.project.facts.everywhere.get(name, entry.project.facts.everywhere[_CONVOLUTION])

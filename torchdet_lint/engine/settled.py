@@ -327,14 +327,7 @@ class Settling:
         files = self.points.reached(without)
         files -= self.points.reached(entry.file for entry in others)
         left = sorted(places.keys() - files)
-        facts = self.project.facts.library.facts
-        keeping = (*facts.wrappers, *facts.fluent)
-        texts, tensors = sorted(self.records), self.tensors
-        settled = (*facts.devices.settled, *facts.devices.read)
-        training = (name for name, rows in self.project.facts.runners.items() if any(row.trains for row in rows))
-        runs = GradedRuns(
-            others, without.values(), left, texts, tensors.no_grad, tensors.enable_grad, keeping, settled, training
-        )
+        runs = GradedRuns.of(self.project, others, without.values(), left, sorted(self.records))
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body

@@ -27,7 +27,7 @@ from torchdet_lint.program.seeders import Seeders
 from torchdet_lint.program.transfer.passing import ruled_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.finding import Change
@@ -402,14 +402,17 @@ class Entry(NamedTuple):
             body = None if name in (MODULE, STARTED) else summary.body(name)
             yield body.row if body is not None else 0
 
-    def reached(self, *, graded: bool = False, applied: bool = False) -> Iterator[Node]:
+    def reached(
+        self, *, graded: bool = False, applied: bool = False, without: Set[tuple[str, str]] = frozenset()
+    ) -> Iterator[Node]:
         """The nodes that the entry point reaches, in a fixed order; `graded` ones where gradients are not off,
-        `applied` ones not of models that are made for their weights alone."""
+        `applied` ones not of models that are made for their weights alone, and none by functions it is `without`, which
+        are given by file and name."""
         seen = {self.node}
         queue = [self.node]
         while queue:
             node = queue.pop()
-            if graded and self._is_switched_off(node):
+            if (node.file, node.name) in without or (graded and self._is_switched_off(node)):
                 continue
             yield node
             for step in self.project.steps(node):

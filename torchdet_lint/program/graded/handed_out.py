@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import children, walk
+from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import FUNCTIONS, functions_in, last_word
 
@@ -29,14 +30,16 @@ class HandedOut:
         keeping: Collection[str],
         settled: Collection[str],
         project: ProjectFiles,
+        started: str = "",
     ) -> None:
         """`called` are the functions, by file and name, that the calls of a row of a file call; `keeping` the last
         words of what gives back the object that it is given, or of which it is a method; `settled` the methods that
-        run nothing of a layer."""
+        run nothing of a layer; and `started` the file of the only program, whose top level nothing else reads."""
         self._called = called
         self._keeping = keeping
         self._settled = settled
         self._project = project
+        self._started = started
         self._trees: dict[str, _Tree] = {}
         self._seen: set[ast.expr] = set()
         # The attributes that keep what was followed last.
@@ -80,7 +83,9 @@ class HandedOut:
                     # What an object keeps is asked for its sizes.
                     return isinstance(node, ast.Attribute) and name not in ("forward", "__call__")
                 return self._applied(tree, moved, depth) if name in self._keeping else name in self._settled
-            case ast.Assign(targets=[ast.Name(id=name)]) as statement if tree.around(statement):
+            case ast.Assign(targets=[ast.Name(id=name)]) as statement if (
+                tree.around(statement) or tree.path == self._started
+            ):
                 return all(self._followed(tree, read, depth) for read in tree.reads_after(statement, name))
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
                 self.kept.add(name)
@@ -135,6 +140,7 @@ class _Tree:
 
     def __init__(self, path: str, statements: Sequence[ast.stmt]) -> None:
         self.path = path
+        self._statements = statements
         self.parents: dict[ast.AST, ast.AST] = {}
         self.calls: dict[int, list[ast.Call]] = {}
         self._calls_in: dict[str, dict[str, list[ast.Call]]] = {}
@@ -150,14 +156,20 @@ class _Tree:
                 self.parents.update(dict.fromkeys(children(node), node))
 
     def calls_in(self, name: str) -> dict[str, list[ast.Call]]:
-        """The calls in a function, by the word that is called."""
+        """The calls in a function, or at top level, by the word that is called."""
         if name not in self._calls_in:
             found = self._calls_in[name] = {}
-            function = self.functions.get(name)
-            for node in walk(function) if function is not None else ():
+            for node in self._nodes_in(name):
                 if isinstance(node, ast.Call):
                     found.setdefault(last_word(node.func), []).append(node)
         return self._calls_in[name]
+
+    def _nodes_in(self, name: str) -> Iterator[ast.AST]:
+        if name == STARTED:
+            outside = (one for one in self._statements if not isinstance(one, (*FUNCTIONS, ast.ClassDef)))
+            return (node for one in outside for node in walk(one))
+        function = self.functions.get(name)
+        return walk(function) if function is not None else iter(())
 
     def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions around `node`, from the inside."""
@@ -165,10 +177,13 @@ class _Tree:
 
     def reads_after(self, statement: ast.Assign, name: str) -> list[ast.Name]:
         """Where `name`, bound by `statement` in a function, is read afterwards, there or in a function within it; what
-        a loop binds may be read above."""
+        a loop binds may be read above, and what the top level binds anywhere in the file."""
+        around = self.around(statement)
+        if not around:
+            return [read for one in _global(self._statements, name) for read in _reads(one, name)]
         loops = any(isinstance(one, (ast.For, ast.AsyncFor, ast.While)) for one in self._above(statement))
         last = 0 if loops else statement.end_lineno or 0
-        return [read for read in _reads(self.around(statement)[-1], name) if read.lineno > last]
+        return [read for read in _reads(around[-1], name) if read.lineno > last]
 
     def _above(self, node: ast.AST) -> Iterator[ast.AST]:
         parent = self.parents.get(node)
@@ -184,3 +199,22 @@ def _reads(function: ast.AST, name: str) -> list[ast.Name]:
         for node in walk(function)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     ]
+
+
+def _global(statements: Sequence[ast.stmt], name: str) -> Iterator[ast.stmt]:
+    """The statements of a file, or of a class, in which `name` stands for what the top level binds: without the
+    functions that bind it themselves."""
+    for one in statements:
+        if isinstance(one, ast.ClassDef):
+            yield from _global(one.body, name)
+        elif not (isinstance(one, FUNCTIONS) and _binds(one, name)):
+            yield one
+
+
+def _binds(function: ast.AST, name: str) -> bool:
+    """Whether `name` is a parameter or a variable of a function, or of one within it, and nowhere that of the file."""
+    nodes = list(walk(function))
+    if any(isinstance(node, ast.Global) and name in node.names for node in nodes):
+        return False
+    stores = (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return name in stores or any(isinstance(node, ast.arg) and node.arg == name for node in nodes)

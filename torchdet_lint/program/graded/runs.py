@@ -18,6 +18,7 @@ from torchdet_lint.program.syntax.shapes import functions_in
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from torchdet_lint.program.call_graph import Project
     from torchdet_lint.program.effects import Node, Step
     from torchdet_lint.program.entry import Entry
     from torchdet_lint.program.events import Body
@@ -43,11 +44,13 @@ class GradedRuns:
         keeping: Iterable[str],
         settled: Iterable[str],
         training: Iterable[str],
+        alone: bool = False,
     ) -> None:
         """`ungraded` are programs without gradients. Only the functions of `files` are asked for; `texts` are the files
         in which something may be named; `no_grad` and `enable_grad` switch gradients off and on, `keeping` are the
         names of what gives back the layer that it is given, or whose method it is, `settled` the methods that run
-        nothing of a layer, and `training` the functions and methods of libraries that train."""
+        nothing of a layer, and `training` the functions and methods of libraries that train. Of a program that is
+        asked about `alone`, what a function makes and runs itself is followed too."""
         self._files = frozenset(files)
         self._texts = texts
         self._no_grad = frozenset(no_grad)
@@ -56,6 +59,7 @@ class GradedRuns:
         self._settled = frozenset(settled)
         self._training = frozenset(training)
         self._trainers = frozenset(name.partition(_MADE)[0] for name in self._training)
+        self._only = graded[0].file if alone else ""
         self._switched: dict[Node, bool | None] = {}
         # By file and name: what runs with gradients, what runs without and what runs it, what makes classes, the calls.
         self._graded: set[tuple[str, str]] = set()
@@ -80,6 +84,25 @@ class GradedRuns:
         self._keep_holders()
         # The classes of which a method runs with gradients.
         self._graded_classes = {(path, name.rpartition(".")[0]) for path, name in self._graded}
+
+    @classmethod
+    def of(
+        cls,
+        project: Project,
+        graded: Sequence[Entry],
+        ungraded: Iterable[Entry],
+        files: Collection[str],
+        texts: Sequence[str],
+        *,
+        alone: bool = False,
+    ) -> GradedRuns:
+        """The same, with what the tables know of gradients."""
+        facts, tensors = project.facts.library.facts, project.facts.library.facts.tensors
+        keeping = (*facts.wrappers, *facts.fluent)
+        settled = (*facts.devices.settled, *facts.devices.read)
+        training = (name for name, rows in project.facts.runners.items() if any(row.trains for row in rows))
+        off, on = tensors.no_grad, tensors.enable_grad
+        return cls(graded, ungraded, files, texts, off, on, keeping, settled, training, alone)
 
     def _keep_holders(self) -> None:
         """Of other files, leave only the layers that make the layers of the files that are asked for, or those of such
@@ -140,7 +163,8 @@ class GradedRuns:
             if method in _RUNS:
                 if any(self._trains(maker, (home, class_), project) for maker in makers & runners):
                     return False
-                left = [maker for maker in makers - runners if not self._is_layer_alone(maker)]
+                others = makers if self._only else makers - runners
+                left = [maker for maker in others if not self._is_layer_alone(maker)]
                 return all(self._is_followed(maker, class_, project) for maker in left)
             if not makers <= runners:
                 return False
@@ -188,7 +212,7 @@ class GradedRuns:
         """Whether a function that makes layers of a class and does not run them only gives them to what runs them, or
         keeps them for its object to run."""
         if self._handed_out is None:
-            self._handed_out = HandedOut(self._calls, self._keeping, self._settled, project)
+            self._handed_out = HandedOut(self._calls, self._keeping, self._settled, project, self._only)
         if not self._handed_out.only_applied(maker.file, maker.name, class_):
             return False
         keeper = maker.name.rpartition(".")[0]
