@@ -2094,6 +2094,73 @@ def test_the_gradients_of_a_layer_that_runs_without_gradients_only_do_not_count(
     assert not told or f"without it: {told}" in found.message
 
 
+_LAYERS = """
+import torch
+from torch import nn
+
+class Inner(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.conv = nn.Conv2d(c, c, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+
+class Other(nn.Module):
+    def __init__(self, c, bias=None):
+        super().__init__()
+        self.conv = nn.ConvTranspose2d(c, c, 3)
+
+    def forward(self, x):
+        return self.conv(x)
+
+class Several(nn.Module):
+    def __init__(self, c, space=None):
+        super().__init__()
+        self.ops = nn.ModuleList()
+        for op in space:
+            self.ops += [op(c)]
+
+    def forward(self, x):
+        return sum(op(x) for op in self.ops)
+
+class Net(nn.Module):
+    def __init__(self, blocks=(), space=None):
+        super().__init__()
+        self.ops = nn.ModuleList()
+        MAKES
+
+    def forward(self, x):
+        return sum(op(x) for op in self.ops)
+
+    def _make(self, block, count, space):
+        return nn.ModuleList([block(8, space=space) for _ in range(count)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("makes", "net", "counted"),
+    [
+        ("self.ops = self._make(blocks[0], 2, space)", "Net([Several], space=[Inner])", "1 × Conv2d"),
+        ("self.ops += [Several(8, space)]", "Net(space=[Inner, Other])", "1 × Conv2d, 1 × ConvTranspose2d"),
+        ("self.ops = [block(8, space) for block in blocks]", "Net([Several], [Other])", "1 × ConvTranspose2d"),
+        ("self.ops = [op(8) for op in space]", "Net(space=[Inner])", "1 × Conv2d"),
+        ("self.ops = [op(8) for _, op in enumerate(space)]", "Net(space=[Inner])", "1 × Conv2d"),
+        ("self.ops.append(blocks[0](8))", "Net([Inner])", "1 × Conv2d"),
+        ("self.ops = [len(op) for op in space]", "Net(space=[Inner])", ""),
+        ("self.ops = self._make(Inner, 2, space)", "Net(space=[Other])", "1 × Conv2d"),
+    ],
+)
+def test_classes_that_are_handed_on_in_lists_are_made(makes, net, counted, project):
+    folder = project(
+        main_DOT_py=_LAYERS.replace("MAKES", makes) + f"\n{GUARD}    torch.manual_seed(0)\n    net = {net}.cuda()\n"
+        "    optimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "    net(torch.ones(1, 8, 9, 9).cuda()).sum().backward()\n    optimizer.step()\n"
+    )
+    (found,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert found.message.partition("without it: ")[2] == counted
+
+
 @pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],

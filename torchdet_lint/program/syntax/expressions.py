@@ -236,7 +236,7 @@ class Expressions:
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call."""
         function = node.func
-        names = self._of_one(function) or self.called(function)
+        names = self._of_one(function) or self.called(function) or self._element(function)
         if not names:
             tail = tail_of(function)
             if not tail:
@@ -265,8 +265,15 @@ class Expressions:
         owner = function.value if isinstance(function, ast.Attribute) else function
         if not isinstance(owner, ast.Name) or owner.id not in self._over or self.scope.home(owner.id) is not None:
             return ()
-        names = self.names.elements(self._over[owner.id], self.scope)
+        names = self.names.held(self._over[owner.id], self.scope)
         return tuple(f"{name}.{function.attr}" for name in names) if isinstance(function, ast.Attribute) else names
+
+    def _element(self, function: ast.expr) -> Names:
+        """The name of an element of a parameter, where that is called: `$blocks.0` of `blocks[0](64)`."""
+        match function:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int(place))) if place >= 0:
+                return (f"${name}.{place}",) if f"${name}" in self.names.resolve(function.value, self.scope) else ()
+        return ()
 
     def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> None:
         """Record that a call sets environment variables, if it does."""

@@ -279,7 +279,7 @@ class Resolver(Registries):
             elif bound.kind == "parameter":
                 found.extend(self._resolve_parameter(name, bound, home, scope, depth))
             elif bound.kind == "element" and bound.value is not None:
-                found.extend(self.elements(bound.value, home, depth - 1) or self._given(bound.value, home, depth))
+                found.extend(self.held(bound.value, home, depth))
             elif bound.kind == "default" and bound.value is not None and device_in(bound.value) is not None:
                 continue  # the parameter says more
             elif bound.kind == "value" and len(found) == 1 and is_device_of(bound.value, name):
@@ -296,12 +296,11 @@ class Resolver(Registries):
             if not name.startswith(("builtins.", "typing.", "$", TOLD)):
                 yield f"{TOLD}{name}"
 
-    def _given(self, container: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
-        """What the elements of a container stand for that a caller gives: what the container does, for a display stands
-        for what is in it."""
-        for name in self.resolve(container, scope, depth - 1):
-            if name.startswith("$") and "(" not in name:
-                yield name
+    def held(self, container: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
+        """The names of what is in `container`, as far as it is filled in sight; of one that a caller gives, what the
+        container stands for, as a display stands for what is in it."""
+        given = (name for name in self.resolve(container, scope, depth - 1) if name.startswith("$") and "(" not in name)
+        return self.elements(container, scope, depth - 1) or tuple(given)
 
     def _resolve_parameter(self, name: str, bound: Bound, home: Scope, scope: Scope, depth: int) -> list[str]:
         first = home.first

@@ -20,7 +20,7 @@ _USABLE = ("class", "function", "instance")
 def handed_parameters(event: Event, bound: Collection[str]) -> list[str]:
     """Those of the parameters `bound` that a call hands on."""
     arguments = (*event.positional, *event.keywords.values())
-    return sorted({name[1:] for argument in arguments for name in argument.names if name.startswith("$")} & set(bound))
+    return sorted({_parameter(name) for argument in arguments for name in argument.names} & set(bound))
 
 
 def relayed(
@@ -29,9 +29,9 @@ def relayed(
     """The functions, methods and constructors that the call `event` in `caller` may be of, and the functions,
     classes and objects that it gives them for parameters: `self._make_layer(block, 64)`."""
     for name in event.names:
-        # A method of one parameter may be given another: `model.fit(data)`.
+        # A method of one parameter may be given another, and so may a class: `model.fit(data)`, `block(layers)`.
         tokens = TOKEN.findall(name[1:]) if name.startswith("$") else []
-        targets = lookup.follow(bound[tokens[0]], tokens[1:]) if len(tokens) > 1 and tokens[0] in bound else ()
+        targets = followed(lookup, bound[tokens[0]], tokens[1:]) if tokens and tokens[0] in bound else ()
         for target in targets or lookup.evaluate(name, caller.file, caller.owner, caller.name):
             for function in _functions(lookup, target):
                 body = lookup.files.summary(function.file).body(function.name)
@@ -39,6 +39,16 @@ def relayed(
                 found = {use: _usable(argument, bound) for use, argument in given.items()}
                 if body is not None and any(found.values()):
                     yield function, body, {use: referents for use, referents in found.items() if referents}
+
+
+def followed(lookup: Lookup, referents: Sequence[Referent], tokens: Sequence[str]) -> list[Referent]:
+    """What attributes and calls, `tokens`, of what a parameter was given stand for: of a class that it was given in a
+    list, `blocks[0]`, the class itself."""
+    if not (tokens and tokens[0].isdecimal()):
+        return lookup.follow(referents, tokens)
+    classes = [referent for referent in referents if referent.kind == "class"]
+    others = [referent for referent in referents if referent.kind != "class"]
+    return [*lookup.follow(classes, tokens[1:]), *lookup.follow(others, tokens)]
 
 
 def captured(lookup: Lookup, referent: Referent, body: Body) -> dict[Referent, tuple[Body, tuple[str, ...]]]:
@@ -63,6 +73,16 @@ def _functions(lookup: Lookup, target: Referent) -> list[Referent]:
 
 def _usable(argument: Argument, bound: Mapping[str, Sequence[Referent]]) -> list[Referent]:
     """The functions, classes and objects that an argument stands for which passes on one of the parameters `bound`."""
-    names = [name[1:] for name in argument.names if name.startswith("$")]
-    found = (referent for name in names for referent in bound.get(name, ()))
+    found = (
+        referent
+        for name in argument.names
+        for referent in bound.get(_parameter(name), ())
+        if referent.kind == "class" or name[1:].isidentifier()
+    )
     return [referent for referent in found if referent.kind in _USABLE]
+
+
+def _parameter(name: str) -> str:
+    """The parameter that `name` stands for, or of which it is an element: `$block`, `$blocks.0`."""
+    parameter, dot, rest = name[1:].partition(".") if name.startswith("$") else ("", "", "")
+    return parameter if not dot or rest.isdecimal() else ""

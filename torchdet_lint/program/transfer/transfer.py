@@ -61,7 +61,7 @@ from torchdet_lint.program.transfer.passing import (
     with_texts,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
-from torchdet_lint.program.transfer.relays import captured, handed_parameters, relayed
+from torchdet_lint.program.transfer.relays import captured, followed, handed_parameters, relayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
@@ -487,7 +487,7 @@ class Transfer(Recorder):
     ) -> None:
         """The call `inner` of a parameter, or of something of it, in a function whose parameters are `constant`."""
         within = self._within
-        for result in self.one_of(self.lookup.follow(bound.get(tokens[0], []), tokens[1:])):
+        for result in self.one_of(followed(self.lookup, bound.get(tokens[0], []), tokens[1:])):
             self._within = within if len(tokens) > 1 or result.kind == "instance" else None
             if self._process and result.kind == "instance":
                 for method in self._run_by(result)[:1]:
