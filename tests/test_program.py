@@ -2162,6 +2162,32 @@ def test_classes_that_are_handed_on_in_lists_are_made(makes, net, counted, proje
 
 
 @pytest.mark.parametrize(
+    ("seed", "moved", "draw", "told"),
+    [
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.randn(x.shape, device=x.device)", ""),
+        ("torch.cuda.manual_seed_all(0)", "x.to('cuda')", "torch.rand_like(x)", ""),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.rand_like(x, device=x.device)", ""),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.multinomial(x, 1)", ""),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "x.normal_()", ""),
+        ("torch.cuda.manual_seed(0)", "x", "torch.rand_like(x)", "CPU"),
+        ("torch.cuda.manual_seed(0)", "x.to(torch.device(sys.argv[1]))", "torch.rand_like(x)", "CPU"),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.rand_like(x, device='cpu')", "CPU"),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.rand(3)", "CPU"),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.rand(3, device=args.device)", "CPU"),
+        ("torch.cuda.manual_seed(0)", "x.cuda()", "torch.rand_like(x) + torch.rand(3).cuda()", "CPU"),
+        ("random.seed(0)", "x.cuda()", "torch.rand_like(x)", "never seeds"),
+    ],
+)
+def test_what_is_drawn_on_the_device_of_a_tensor_is_seeded_where_cuda_is(seed, moved, draw, told, project):
+    text = (
+        "import random\nimport sys\nimport torch\nfrom options import args\n\n"
+        f"def noise(x):\n    return {draw}\n\n{GUARD}    {seed}\n    x = torch.ones(3)\n    print(noise({moved}))\n"
+    )
+    found = [one.message for one in lint(project(main_DOT_py=text)) if one.code == "TDL101"]
+    assert (len(found), told in "".join(found)) == (bool(told), True)
+
+
+@pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],
 )

@@ -103,7 +103,8 @@ class Step(NamedTuple):
     torch.no_grad()`, a `regraded` one in a `with torch.enable_grad()`, a `sized` one makes a model of which only the
     parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which only the
     weights are read. What a `passing` one draws may come before a seed. A step of a `choice` happens if that is made.
-    A method of an object that the target of a process is given runs `within` that process.
+    A method of an object that the target of a process is given runs `within` that process. A draw `alongside` a tensor
+    is from the generator of the device on which that is.
     """
 
     kind: str
@@ -123,6 +124,7 @@ class Step(NamedTuple):
     regraded: bool = False
     passing: bool = False
     within: Process | None = None
+    alongside: bool = False
 
     @property
     def process(self) -> Process | None:

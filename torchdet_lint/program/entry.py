@@ -39,6 +39,7 @@ _TESTS = f"{os.sep}tests{os.sep}"
 # So many calls lead at most from the start of a program to what seeds it.
 _DEEP = 8
 _ARGUMENTS = "flag:arguments"
+_ROW = ".__getitem__"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED, TRANSFORMED),
     "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
@@ -303,6 +304,8 @@ class Entry(NamedTuple):
                 continue
             if channel == "on_cuda" and "seed:cuda" in self.effects:
                 continue
+            if channel == "torch" and self._draws_where_seeded:
+                continue
             if channel == BASE_SEED and not self.target.seeds_numpy_in_workers:
                 continue
             if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
@@ -315,6 +318,26 @@ class Entry(NamedTuple):
                 continue
             found.append(channel)
         return found
+
+    @property
+    def _draws_where_seeded(self) -> bool:
+        """Whether only CUDA is seeded, where the program puts its tensors, and torch draws only on the devices of such
+        tensors."""
+        if "seed:cuda" not in self.effects or "seed:torch" in self.effects or not self.has("on_cuda"):
+            return False
+        return not any(self._draws_anywhere(node, step) for node in self.reached() for step in self.project.steps(node))
+
+    def _draws_anywhere(self, node: Node, step: Step) -> bool:
+        """Whether a step of `node` draws from torch's generator, wherever tensors are: rows of a data set are made on
+        the CPU, mostly."""
+        if step.kind == "draw" and step.channel == "torch":
+            return not step.sized and (not step.alongside or node.name.endswith(_ROW))
+        called = (
+            self.project.effects(step.node) if step.node is not None and (step.kind == WORKER or step.lends) else {}
+        )
+        if step.kind == WORKER and "draw:torch" in called:
+            return True
+        return any(f"borrow:{parameter}" in called for parameter, given in step.lends if not given)
 
     @property
     def _left_in_training(self) -> bool:

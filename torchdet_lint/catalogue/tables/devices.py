@@ -23,6 +23,7 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     hidden: str = "(?!)"
     needing: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+    draws_there: frozenset[str] = frozenset()
     texts: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()

@@ -96,7 +96,15 @@ class LibraryCalls:
             channel = TRANSFORMED
         elif channel == "torch" and _is_on_cuda(self.recorder.event):
             channel = "on_cuda"
-        self.recorder.add("draw", what, channel, now=draw.at in ("call", "construction"))
+        alongside = channel == "torch" and self._is_alongside(full, self.recorder.event)
+        self.recorder.add("draw", what, channel, now=draw.at in ("call", "construction"), alongside=alongside)
+
+    def _is_alongside(self, full: str, event: Event) -> bool:
+        """Whether a function draws on the device of a tensor: of the one that it is given, or of `device=x.device`."""
+        device = event.keywords.get("device")
+        if device is None:
+            return full in self.facts.devices.draws_there
+        return bool(device.names) and all(map(self.recorder.is_device_of_tensor, device.names))
 
     def _is_kept(self, full: str) -> bool:
         """Whether a transform is made here, or handed on to who applies it."""

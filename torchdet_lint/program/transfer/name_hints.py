@@ -153,7 +153,8 @@ class NameHints:
         of_an_object = first[0] == "$" or "()" in first
         if last.endswith("_") or first.startswith("torch.") or (of_an_object and last in self.facts.own_tensor_draws):
             drawn = "dropout" if in_training(event) else "torch"
-            self.recorder.add("draw", f"Tensor.{last}", "weights" if self.recorder.initialises else drawn)
+            channel = "weights" if self.recorder.initialises else drawn
+            self.recorder.add("draw", f"Tensor.{last}", channel, alongside=not first.startswith("torch."))
 
     def moved(self, event: Event, *, named: bool = False) -> None:
         """A device that `.to(…)` or `torch.device(…)` is given: CUDA, or whatever an option says; a device that is only
@@ -168,20 +169,12 @@ class NameHints:
                 elif not event.partly:
                     self.recorder.add("flag", channel="on_cuda")
             elif not (value is None or isinstance(value, str)) and any(
-                self.chooses_device(name) and not self._tells_where(name)
+                self.recorder.chooses_device(name) and not self._tells_where(name)
                 for name in argument.names
                 if (name.startswith(("?", "$")) and not (hands_on and name[1:].isidentifier()))
                 or self.is_out_of_sight(name)
             ):
                 self.recorder.add("flag", channel="cuda")
-
-    def chooses_device(self, name: str) -> bool:
-        """Whether `name` is of a device that somebody chose: `args.device`, and not the device that a tensor is on."""
-        owner, _, last = name.rstrip("()").rpartition(".")
-        if last.lstrip("$").lower() not in self.hints.devices:
-            return False
-        holder = owner.rpartition(".")[2].strip("()?$")
-        return last != "device" or not holder or self.hints.options.search(holder) is not None
 
     def _tells_where(self, name: str) -> bool:
         """Whether `name` is an attribute of the object that tells where it is: a property of the project, one of a
@@ -197,7 +190,9 @@ class NameHints:
         ]
         given = [one for one in told if one is not None]
         if given:
-            return all(one.names[:1] == (WHERE,) and not any(map(self.chooses_device, one.names[1:])) for one in given)
+            return all(
+                one.names[:1] == (WHERE,) and not any(map(self.recorder.chooses_device, one.names[1:])) for one in given
+            )
         bases = [kind.name for kind in family if kind.kind == "external"]
         return any(not base.startswith(("torch.nn.", "builtins.")) for base in bases)
 

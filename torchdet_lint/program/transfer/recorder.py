@@ -57,6 +57,7 @@ class Recorder:
         now: bool = True,
         lends: tuple[tuple[str, str], ...] = (),
         within: Process | None = None,
+        alongside: bool = False,
     ) -> None:
         """Record a step at the event that is being looked at."""
         event = self.event
@@ -84,6 +85,7 @@ class Recorder:
                 event.regraded,
                 event.passing,
                 within,
+                alongside,
             )
         )
 
@@ -155,6 +157,19 @@ class Recorder:
         self.decides.append(name[5:])
         values: tuple[Any, ...] = self.lookup.settings.get((*self.node.owner, name[5:]), ())
         return tuple(value for value in values if value == self.given.get(name, value)) or values
+
+    def chooses_device(self, name: str) -> bool:
+        """Whether `name` is of a device that somebody chose: `args.device`, and not the device that a tensor is on."""
+        owner, _, last = name.rstrip("()").rpartition(".")
+        if last.lstrip("$").lower() not in self.facts.hints.devices:
+            return False
+        holder = owner.rpartition(".")[2].strip("()?$")
+        return last != "device" or not holder or self.facts.hints.options.search(holder) is not None
+
+    def is_device_of_tensor(self, name: str) -> bool:
+        """Whether `name` is of the device that a tensor is on: `x.device`, and not what an object here calls so."""
+        owner, _, last = name.rpartition(".")
+        return last == "device" and owner not in ("", "$self", "$cls") and not self.chooses_device(name)
 
     def environment(self, names: Iterable[str]) -> None:
         """What the environment variables `names` switch."""
