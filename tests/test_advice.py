@@ -269,3 +269,21 @@ def test_the_release_in_which_an_op_is_mended_is_named(release: str, told: str) 
     )
     (finding,) = lint_source(text, select=["TDL403"], torch_version=release)
     assert finding.help == told
+
+
+@pytest.mark.parametrize(
+    ("release", "call", "told"),
+    [
+        ("1.7", "nn.global_add_pool(x, batch)", "Require torch 1.13 or later"),
+        ("1.12", "utils.scatter(x, batch)", "Require torch 1.13 or later"),
+        ("1.12", "utils.softmax(x, batch)", "Require torch 1.13 or later"),
+        ("2.1", "nn.global_mean_pool(x, batch)", "torch_geometric.utils.segment with the `ptr` of the batch."),
+        ("2.1", "utils.scatter(x, batch)", "Use torch_geometric.utils.segment over sorted indices."),
+        ("2.1", "utils.softmax(x, batch)", "pass the `ptr` of the groups."),
+    ],
+)
+def test_each_kind_of_op_of_pyg_has_its_own_advice_for_the_release(release: str, call: str, told: str) -> None:
+    text = f"from torch_geometric import nn, utils\n\n\ndef pool(x, batch):\n    return {call}\n"
+    (finding,) = lint_source(text, select=["TDL406"], torch_version=release)
+    assert told in finding.help
+    assert ("`ptr`" in finding.help) == ("`ptr`" in told)

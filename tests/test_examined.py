@@ -35,7 +35,7 @@ KIN = [
     ]),
     ("torch.Tensor.scatter_add_", "forward", [
         "torch_scatter.scatter", "torch_scatter.scatter_add", "torch_sparse.spmm", "torch_geometric.utils.scatter",
-        "torch_geometric.nn.global_add_pool", "torch_geometric.nn.MessagePassing",
+        "torch_geometric.nn.global_add_pool", "torch_geometric.utils.softmax", "torch_geometric.nn.MessagePassing",
         "torch_geometric.nn.GCNConv", "torch_geometric.nn.EdgeConv(aggr='add')",
     ]),
     ("torch.gather", "backward", ["torch.take_along_dim", "torch.cummax", "torch.quantile"]),

@@ -66,6 +66,7 @@ NOT_DOCUMENTED = {
     "torch_geometric.utils.scatter": "another package",
     "torch_geometric.utils.scatter(reduce='mul')": "another package",
     "torch_geometric.nn.global_add_pool": "another package",
+    "torch_geometric.utils.softmax": "another package",
     "torch_geometric.nn.MessagePassing": "another package",
     "torch_geometric.nn.GCNConv": "another package",
     "torch_geometric.nn.EdgeConv(aggr='add')": "another package",
