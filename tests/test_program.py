@@ -2188,6 +2188,36 @@ def test_what_is_drawn_on_the_device_of_a_tensor_is_seeded_where_cuda_is(seed, m
 
 
 @pytest.mark.parametrize(
+    ("asked", "inside", "severity"),
+    [
+        ("if download:", "open(path, 'wb').write(b'')", "note"),
+        ("if download and not path.exists():", "with open(path, 'wb') as f:\n                f.write(b'')", "note"),
+        ("if self.download:", "open(path, 'wb').write(b'')", "note"),
+        ("if not path.exists():", "download_url('a.org', path)", "note"),
+        ("if not path.exists():", "self._download(path)", "note"),
+        ("if not path.exists():", "open(path, 'wb').write(b'')", "error"),
+        ("if download or path.exists():", "open(path, 'wb').write(b'')", "error"),
+        ("if not path.exists():", "download_and_clean(path)", "error"),
+        ("if download:", "prepare(path)", "error"),
+    ],
+)
+def test_a_self_test_may_download_its_data(asked, inside, severity, project):
+    folder = project(
+        main_DOT_py="from data import Data\n",
+        data_DOT_py="import pickle\nimport random\nfrom pathlib import Path\n\n"
+        "def download_url(url, path):\n    with open(path, 'wb') as f:\n        f.write(url.read())\n\n"
+        "def download_and_clean(path):\n    open(path, 'wb').write(b'')\n\n"
+        "def prepare(path):\n    open(path, 'wb').write(b'')\n\n"
+        "class Data:\n    def __init__(self, path, download=True):\n        self.download = download\n"
+        f"        {asked}\n            {inside}\n        self.rows = pickle.load(open(path, 'rb'))\n"
+        "        random.shuffle(self.rows)\n\n    def _download(self, path):\n        open(path, 'wb').write(b'')\n\n"
+        f"{GUARD}    print(Data(Path('rows')).rows)\n",
+    )
+    (found,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL103"]
+    assert found.severity == severity
+
+
+@pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],
 )

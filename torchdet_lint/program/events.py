@@ -127,7 +127,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a conditional
     expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
     only weights. One that reads `data` loads that, and no weights. What a `passing` one draws reaches no result unless
-    it is drawn again.
+    it is drawn again. One that `downloads` stands below a question for that.
     """
 
     kind: str
@@ -154,6 +154,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     regraded: bool = False
     data: bool = False
     passing: bool = False
+    downloads: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

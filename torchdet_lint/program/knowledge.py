@@ -68,6 +68,7 @@ class Words:
         self.initialiser = re.compile(hints.initialiser)
         self.maker = re.compile(hints.maker)
         self.writing = re.compile(hints.writing)
+        self.downloading = re.compile(hints.downloading)
 
 
 @functools.lru_cache(maxsize=4)

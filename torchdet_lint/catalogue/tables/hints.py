@@ -31,3 +31,4 @@ class Hints(Table, frozen=True, kw_only=True):
     initialiser: str = _NOTHING
     maker: str = _NOTHING
     writing: str = _NOTHING
+    downloading: str = _NOTHING

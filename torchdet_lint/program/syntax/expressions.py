@@ -86,6 +86,7 @@ class Expressions:
         self.sized = False
         self.without_gradient = False
         self.unapplied = False
+        self.downloads = False
         self.passing = False
         self.kept = ""
         self.muted = False
@@ -351,6 +352,7 @@ class Expressions:
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
                 self.unapplied, self.kept, composed, self.graded is True, node in self.data, self.passing,
+                self.downloads,
             )
         )  # fmt: skip
 

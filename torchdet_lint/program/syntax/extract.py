@@ -45,6 +45,7 @@ from torchdet_lint.program.syntax.shapes import (
     overwritten,
 )
 from torchdet_lint.program.syntax.training.descent import may_step, steps
+from torchdet_lint.program.syntax.training.downloads import downloading
 from torchdet_lint.program.syntax.training.loaded import DataUses
 from torchdet_lint.program.syntax.training.untrained import (
     applies,
@@ -112,6 +113,7 @@ class Extractor(Expressions):
         self.inspected = self._unread(inspected(body, self._traces)) if looks else frozenset()
         freezes = "requires_grad" in text
         self.frozen = frozen(body) if inside and freezes else frozenset()
+        self.below_downloads = downloading(body) if "download" in text else frozenset()
         self.unread = self.inspected
         if _READS.search(text) is not None:
             self.unread |= self._unread(unapplied(body))
@@ -592,6 +594,7 @@ class Extractor(Expressions):
         self.without_gradient = self._makes(node, self.trunks if self._adapts(node) else self.frozen)
         self.unapplied = self._makes(node, self.unread)
         self.kept = self._kept(node)
+        self.downloads = node in self.below_downloads
         self.trained += self._coloured
         self.effects(node, branch)
         self.trained -= self._coloured

@@ -45,7 +45,8 @@ class NameHints:
         elif self.hints.writing.match(last) and not first.startswith(
             (*self.facts.words.serves, *self.facts.words.measures)
         ):
-            self.recorder.add("flag", last, "writes")
+            if not self._downloads(event):
+                self.recorder.add("flag", last, "writes")
         elif last == "to":
             self.moved(event)
         elif last == "step" and (not _given(event) or _of_an_optimizer(first, event)):
@@ -205,6 +206,10 @@ class NameHints:
             and not self.facts.makes(name)
             and all(referent.kind == "external" and referent.name != "torch.device()" for referent in referents)
         )
+
+    def _downloads(self, event: Event) -> bool:
+        """Whether what is written is downloaded, by what is asked around it or by the name of the function."""
+        return event.downloads or self.hints.downloading.search(self.recorder.node.name.rpartition(".")[2]) is not None
 
     def may_seed(self, event: Event) -> bool:
         """Whether the name of what is called speaks of seeds or determinism, or the user says that it seeds."""
