@@ -2218,6 +2218,43 @@ def test_a_self_test_may_download_its_data(asked, inside, severity, project):
 
 
 @pytest.mark.parametrize(
+    ("made", "applied", "counted"),
+    [
+        ("resnet18().cuda()", "with torch.no_grad():\n        f = net(x)", False),
+        ("resnet18().cuda()", "net.eval()\n    with torch.inference_mode():\n        f = net.features(x)", False),
+        (
+            "resnet18()",
+            "net = net.cuda()\n    with torch.no_grad():\n        for _ in x:\n            f = net(x)",
+            False,
+        ),
+        (
+            "resnet18().cuda()",
+            (
+                "net.requires_grad_(False)\n    for p in net.parameters():\n        p.requires_grad = False\n"
+                "    with torch.no_grad():\n        f = net(x)"
+            ),
+            False,
+        ),
+        ("resnet18().cuda()", "f = net(x)", True),
+        ("resnet18().cuda()", "with torch.no_grad():\n        g = net(x)\n    f = net(x) + g", True),
+        ("resnet18().cuda()", "with torch.no_grad():\n        g = net(x)\n    f = teach(net, x)", True),
+        ("resnet18().cuda()", "with torch.no_grad(), torch.enable_grad():\n        f = net(x)", True),
+        ("resnet18().cuda()", "with torch.set_grad_enabled(len(x) > 1):\n        f = net(x)", True),
+        ("resnet18().cuda()", "with torch.no_grad():\n        f = (lambda y: net(y))\n    f = f(x)", True),
+    ],
+)
+def test_a_network_of_a_library_that_is_applied_without_gradients_only_does_not_count(made, applied, counted, project):
+    text = (
+        "import torch\nfrom elsewhere import teach\nfrom torch import nn\nfrom torchvision.models import resnet18\n\n"
+        f"def main():\n    net = {made}\n    head = nn.Linear(1000, 2).cuda()\n"
+        "    optimizer = torch.optim.SGD(head.parameters(), 0.1)\n    x = torch.ones(4, 3, 8, 8).cuda()\n"
+        f"    {applied}\n    head(f).sum().backward()\n    optimizer.step()\n\n{GUARD}    main()\n"
+    )
+    (found,) = [one for one in lint(project(main_DOT_py=text)) if one.code == "TDL203"]
+    assert ("the convolutions of resnet18" in found.message) == counted
+
+
+@pytest.mark.parametrize(
     ("library", "draw", "severity", "told"),
     [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],
 )

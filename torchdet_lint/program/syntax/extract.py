@@ -53,6 +53,7 @@ from torchdet_lint.program.syntax.training.untrained import (
     inspected,
     loads_weights,
     read_inside,
+    scored,
     traced,
     trunks,
     unapplied,
@@ -122,6 +123,8 @@ class Extractor(Expressions):
         self.counts = "parameters()" in text or _COUNTING.search(text) is not None
         redraws = "seed" in text and any(word in text for word in self.words.redraws)
         self.redrawn = redrawn(scope, self.words.redraws) if redraws else frozenset()
+        switches = any(word in text for word in names.switch_words)
+        self.scored = self._unread(scored(body, lambda node: self.switched(node, None))) if switches else frozenset()
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
         if _LOADS.search(text) is not None:
             uses = DataUses(body, self._loads, self._takes_data, names.of_tensors)
@@ -591,7 +594,8 @@ class Extractor(Expressions):
         self.passing = self.tries or self._makes(node, self.redrawn)
         counted = self.counts and only_counts(node, self._is_counting)
         self.sized = self.weightless > 0 or self._makes(node, self.inspected) or counted
-        self.without_gradient = self._makes(node, self.trunks if self._adapts(node) else self.frozen)
+        frozen_here = self.trunks if self._adapts(node) else self.frozen
+        self.without_gradient = self._makes(node, frozen_here) or self._makes(node, self.scored)
         self.unapplied = self._makes(node, self.unread)
         self.kept = self._kept(node)
         self.downloads = node in self.below_downloads

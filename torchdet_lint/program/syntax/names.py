@@ -84,6 +84,8 @@ class Resolver(Registries):
         self.words, self.devices, self.canonical = vocabulary.programs, vocabulary.devices, vocabulary.canonical
         self.wrappers, self.of_tensors = vocabulary.wrappers, vocabulary.of_tensors
         self.no_grad, self.enable_grad, self.set_grad = vocabulary.no_grad, vocabulary.enable_grad, vocabulary.set_grad
+        # The last words of what switches gradients off.
+        self.switch_words = sorted({name.rpartition(".")[2] for name in (*self.no_grad, *self.set_grad)})
         self.applying, self.applied, self.holding = vocabulary.applying, vocabulary.applied, vocabulary.holding
         self._moves = tuple(f".{word}" for word in self.words.moves)
         self._resolved: dict[tuple[object, ...], Names] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import children, walk
-from torchdet_lint.program.syntax.shapes import SIZES, last_word
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, SIZES, last_word
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -149,6 +149,23 @@ def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> froz
 def unapplied(body: Sequence[ast.stmt]) -> frozenset[str]:
     """The names of what a function makes only for its weights, `w.fc.weight` and `w.state_dict()`, and never applies or
     hands on."""
+    return _made_for(body, _reads_weights)
+
+
+def scored(body: Sequence[ast.stmt], switched: Callable[[ast.expr], bool | None]) -> frozenset[str]:
+    """The names of what a function makes and applies without gradients only, in a `with torch.no_grad()`, and never
+    hands on; `switched` says whether gradients are on in a context manager: None where that is about something else."""
+
+    def is_harmless(name: ast.Name, around: Mapping[ast.AST, ast.AST]) -> bool:
+        return _reads_weights(name, around) or _settles(name, around) or _runs_off(name, around, switched)
+
+    return _made_for(body, is_harmless)
+
+
+def _made_for(
+    body: Sequence[ast.stmt], is_harmless: Callable[[ast.Name, Mapping[ast.AST, ast.AST]], bool]
+) -> frozenset[str]:
+    """The names of what a function makes and reads only where that `is_harmless`, given what is around each node."""
     nodes = [node for statement in body for node in walk(statement)]
     made = {
         node.targets[0].id
@@ -160,10 +177,37 @@ def unapplied(body: Sequence[ast.stmt]) -> frozenset[str]:
     read = {name.id: True for name in loads if name.id in made}
     for name in loads:
         if name.id in made:
-            read[name.id] = read[name.id] and _reads_weights(name, around)
+            read[name.id] = read[name.id] and is_harmless(name, around)
     shared = {word for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for word in node.names}
     stored = {node.id for node in nodes if _is_bound_otherwise(node, around)}
-    return frozenset(name for name, weights in read.items() if weights) - shared - stored
+    return frozenset(name for name, harmless in read.items() if harmless) - shared - stored
+
+
+def _settles(name: ast.Name, around: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether a read of a model is `model.requires_grad_(…)`, which stands alone."""
+    method = around.get(name)
+    called = around.get(method) if isinstance(method, ast.Attribute) and method.attr == "requires_grad_" else None
+    return isinstance(called, ast.Call) and called.func is method and isinstance(around.get(called), ast.Expr)
+
+
+def _runs_off(name: ast.Name, around: Mapping[ast.AST, ast.AST], switched: Callable[[ast.expr], bool | None]) -> bool:
+    """Whether a read of a model applies it, or calls a method of it, where the nearest `with` about gradients switches
+    them off."""
+    applied = around.get(name)
+    if isinstance(applied, ast.Attribute):
+        applied = around.get(method := applied)
+        runs = isinstance(applied, ast.Call) and applied.func is method and method.attr not in _MOVES
+    else:
+        runs = isinstance(applied, ast.Call) and applied.func is name
+    inner: ast.AST = name
+    outer = around.get(inner)
+    while runs and outer is not None and not isinstance(outer, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+        if isinstance(outer, (ast.With, ast.AsyncWith)) and inner in outer.body:
+            told = [one for item in outer.items if (one := switched(item.context_expr)) is not None]
+            if told:
+                return not told[-1]
+        inner, outer = outer, around.get(outer)
+    return False
 
 
 def uses_weight(text: str, attribute: str) -> bool:
