@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none, is_parameter, keeps
-from torchdet_lint.checks.trace import origins
+from torchdet_lint.checks.trace import bindings_here, origins
 from torchdet_lint.checks.zero_workers import WORKERS, is_zero, stays_zero
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.handing.constructors import Constructors
@@ -302,7 +302,7 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     left = (_Loader(call, _LEFT) for call, *_ in table.left_none(module, rule))
     for call, withheld, _ in itertools.chain(_loaders(module, rule, "shuffle", ("generator",)), left):
         shuffle = call.argument("shuffle")
-        asked = shuffle is not None and not (shuffle.known and not shuffle.constant)
+        asked = shuffle is not None and not ((shuffle.known and not shuffle.constant) or _is_off_here(module, shuffle))
         if shuffle is not None and asked and not (_is_ordered(module, call) or _is_never_asked_for(module, shuffle)):
             variant = "" if shuffle.known else "unknown"
         elif _takes_random_sampler(module, rule, call):
@@ -316,6 +316,17 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             changes, safe = (reason,), None
         details = {"shuffle": shuffle.source if shuffle else "", **_help(changes)}
         yield Violation(call.node, details, variant, changes=changes, applicability=safe)
+
+
+def _is_off_here(module: Module, value: Value) -> bool:
+    """Whether a name is given nothing but False on the way to where it is read: in this branch of an `if`."""
+    bound = bindings_here(module, value) if value.evaluator is module.values else []
+    given = [
+        module.value_at(one.value, value.scope, one.order)
+        for one in bound
+        if one.kind == "assign" and one.value is not None and not one.path
+    ]
+    return bool(given) and len(given) == len(bound) and all(one.known and not one.constant for one in given)
 
 
 def _is_ordered(module: Module, call: Call) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.module.names import live, member, namespace
 from torchdet_lint.module.tree import positional
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.module.module import Assignment, Module, Value
-    from torchdet_lint.module.names import Scope
+    from torchdet_lint.module.names import Binding, Scope
 
 _LIMIT = 64
 
@@ -53,7 +54,7 @@ def assigned(module: Module, value: Value) -> list[Value]:
         if home is None:
             return []
         found = []
-        for binding in live(home.bindings[node.value], value.order if home.function is scope.function else None):
+        for binding in bindings_here(module, value):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
                 if binding.node is not None and module.is_dead(binding.node):
                     continue
@@ -75,6 +76,17 @@ def assigned(module: Module, value: Value) -> list[Value]:
     if found and isinstance(node, cst.Subscript) and all(_may_not_run(module, one, value) for one in written):
         found += _displayed(module, node, value)
     return found
+
+
+def bindings_here(module: Module, value: Value) -> list[Binding]:
+    """The bindings of a name that may hold where it is read."""
+    node, scope = value.node, value.scope
+    home = scope.home(node.value) if isinstance(node, cst.Name) else None
+    if home is None or not isinstance(node, cst.Name):
+        return []
+    order = value.order if home.function is scope.function else None
+    found = live(home.bindings[node.value], order)
+    return reaching(module, found, node, order) if order is not None else found
 
 
 def kept_by_objects(module: Module, value: Value) -> list[Value]:
