@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.program.effects import REFERENTS, TOKEN, Node, Referent
-from torchdet_lint.program.transfer.passing import bound_arguments, parameters_of
+from torchdet_lint.program.transfer.passing import bound_arguments, placed, starred
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -114,7 +114,7 @@ class KeptObjects:
     ) -> set[Referent]:
         """Of what `constructor` is given, that which its `parameter` stands for: all that is left, of `*args`."""
         body = self.lookup.files.summary(constructor[0]).body(constructor[1])
-        if body is None or body.stars not in _TAKES_MORE or parameter != _starred(body)[0]:
+        if body is None or body.stars not in _TAKES_MORE or parameter != starred(body)[0]:
             return given.get(parameter, set())
         return {one for name, referents in given.items() if name.startswith("*") for one in referents}
 
@@ -204,14 +204,14 @@ class KeptObjects:
         own = self.lookup.files.summary(node.file).body(node.name) if given and event.opaque else None
         if own is None or not own.stars:
             return
-        stars = _starred(own)
+        stars = starred(own)
         named = own.parameters[: len(own.parameters) - len(stars)]
         by_place = [place for place, one in enumerate(event.positional) if one.names == (f"${stars[0]}",)]
         by_name = event.keywords.get("**")
         for name, referents in given.items():
             if name.startswith("*"):
                 place = by_place[0] + int(name[1:]) if by_place else -1
-                there = _placed(referent, body)
+                there = placed(referent, body)
                 yield from [(there[place], referents)] if 0 <= place < len(there) else ()
             elif by_name is not None and by_name.names == (f"${stars[-1]}",) and name not in named:
                 yield name, referents
@@ -223,22 +223,11 @@ def _is_dotted(name: str) -> bool:
     return all(map(str.isidentifier, parts)) and (len(parts) == 1 or parts[0] != "self")
 
 
-def _starred(body: Body) -> tuple[str, ...]:
-    """`*args` and `**options` of a function that has either, without their stars."""
-    return body.parameters[-2:] if body.stars == "***" else body.parameters[-1:]
-
-
-def _placed(referent: Referent, body: Body) -> tuple[str, ...]:
-    """The parameters of a function that a call may pass by place."""
-    names = parameters_of(referent, body)
-    return names[: max(body.placed - len(body.parameters) + len(names), 0)]
-
-
 def _bound(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function: by parameter, and what goes to its `*args` by its place there."""
     if body.stars not in _TAKES_MORE:
         return bound_arguments(referent, body, event)
-    names = _placed(referent, body)
+    names = placed(referent, body)
     rest = {f"*{place}": one for place, one in enumerate(event.positional[len(names) :])}
     return {**dict(zip(names, event.positional, strict=False)), **rest, **event.keywords}
 

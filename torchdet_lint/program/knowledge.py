@@ -99,6 +99,8 @@ class Tables:
         for runner in facts.runners:
             for name in runner.names:
                 self.runners.setdefault(name, []).append(runner)
+        # What runs the data that it is given in processes of its own, if it is told so.
+        self.loaders = frozenset(name for name, rows in self.runners.items() if any(row.workers for row in rows))
         self.fluent = frozenset(facts.fluent)
         self.modes_off = frozenset(facts.modes_off)
         self.hints = Words(facts.hints)

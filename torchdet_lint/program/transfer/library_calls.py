@@ -209,6 +209,8 @@ class LibraryCalls:
         given = event.keywords.get("generator")
         if given is None or self._asks_for_torchs_seed:
             return False
+        if given.known:
+            return bool(given.value == GENERATOR)
         # One that is made where a parameter is None is one name with that.
         found = [one for name in given.names for one in self.recorder.stands_for(name) if one.kind != "parameter"]
         made = bool(found) and all(one.kind == "external" and self.facts.is_generator(one.name) for one in found)

@@ -8,7 +8,7 @@ from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
-from torchdet_lint.program.transfer.made import body_of, text_held
+from torchdet_lint.program.transfer.objects.made import body_of, text_held
 from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import (
     NOTHING_GIVEN,

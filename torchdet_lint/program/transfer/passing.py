@@ -70,6 +70,17 @@ def of_class_above(lookup: Lookup, node: Node, name: str, referent: Referent, ev
     return referent._replace(owner=node.owner), msgspec.structs.replace(event, positional=event.positional[1:])
 
 
+def placed(referent: Referent, body: Body) -> tuple[str, ...]:
+    """The parameters of a function that a call may pass by place."""
+    names = parameters_of(referent, body)
+    return names[: max(body.placed - len(body.parameters) + len(names), 0)]
+
+
+def starred(body: Body) -> tuple[str, ...]:
+    """`*args` and `**options` of a function that has either, without their stars."""
+    return body.parameters[-2:] if body.stars == "***" else body.parameters[-1:]
+
+
 def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function, by parameter."""
     return dict(zip(parameters_of(referent, body), event.positional, strict=False)) | event.keywords

@@ -40,8 +40,9 @@ from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, Config
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.implementations import implementations
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, is_of_transforms
-from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
+from torchdet_lint.program.transfer.objects.loaders import Loaders, MadeLoader, Own, working
+from torchdet_lint.program.transfer.objects.made import made_with
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     at_call,
@@ -93,6 +94,9 @@ class Transfer(Recorder):
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
         self.narrowing = narrowing
+        self.loaders = Loaders(lookup)
+        # What constructors of loaders name themselves, by the names that stand for it here.
+        self._named_there: dict[str, Own] = {}
         self._finders = lookup.facts.words.locates
         # Constructors that are called, functions that hand on what they are given, and attributes of `self` through
         # which something unknown is called.
@@ -138,6 +142,8 @@ class Transfer(Recorder):
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
+        if name in self._named_there:
+            return self._named_there[name].found
         if "()" in name:
             if name not in self._narrowed:
                 self._narrowed[name] = self.narrowing.narrowed(name, self.node, self.constant_here)
@@ -239,11 +245,20 @@ class Transfer(Recorder):
             if name.startswith(LOADED):
                 self.add("borrow", LOADER, name)
                 continue
-            for referent in self.stands_for(name):
-                for full in self.facts.spellings(referent.name) if referent.kind == "external" else ():
-                    self.libraries.iterated(full, event)
+            for made in self._loaders_made(name, event):
+                self._named_there |= made.own
+                for full in self.facts.spellings(made.name):
+                    self.libraries.iterated(full, made.event)
                     for runner in self.facts.runners.get(full, ()):
-                        self.run_handed(msgspec.structs.replace(runner, deferred=False), event)
+                        self.run_handed(msgspec.structs.replace(runner, deferred=False), made.event)
+
+    def _loaders_made(self, name: str, event: Event) -> Iterator[MadeLoader]:
+        """The loaders of libraries that `event` makes, a call of what `name` stands for."""
+        for referent in self.stands_for(name):
+            if referent.kind == "external":
+                yield MadeLoader(referent.name, event, {})
+            elif referent.kind == "class" and (made := self.loaders.made(referent[1:3], event)) is not None:
+                yield made
 
     def on_read(self, event: Event) -> None:
         """An attribute is read, which may be a property."""
@@ -405,8 +420,10 @@ class Transfer(Recorder):
 
     def _draws(self, loader: Event) -> bool:
         """Whether a loader draws from the global generator when it is iterated."""
-        found = [one for name in loader.names for one in self.stands_for(name) if one.kind == "external"]
-        return any(self.facts.draws_iterated(full, loader) for one in found for full in self.facts.spellings(one.name))
+        found = [one for name in loader.names for one in self._loaders_made(name, loader)]
+        return any(
+            self.facts.draws_iterated(full, one.event) for one in found for full in self.facts.spellings(one.name)
+        )
 
     def _may_name(self, text: str) -> bool:
         """Whether what is known of a text, keys of a configuration, may lead to something that is named there."""
@@ -507,7 +524,9 @@ class Transfer(Recorder):
         """A parameter that the callee hands to a runner: `launch(main)` whose body is `mp.spawn(main, …)`."""
         for name in inner.names:
             for target in self.lookup.evaluate(name, callee.file, callee.owner, callee.name):
-                if target.kind != "external":
+                if target.kind == "class":
+                    self._loader_handed(target, inner, use, referents, constant)
+                if target.kind != "external" or self.loaders.tells(callee.owner, callee.name, inner):
                     continue
                 for runner in self.facts.runners.get(target.name, ()):
                     if runner.workers and self.libraries.in_workers(inner, runner, constant):
@@ -520,6 +539,21 @@ class Transfer(Recorder):
                         self.event = outer
                     if runner.process:
                         self._beside(runner, inner, use, referents, callee)
+
+    def _loader_handed(
+        self, class_: Referent, inner: Event, use: str, referents: Sequence[Referent], constant: Mapping[str, Any]
+    ) -> None:
+        """A parameter that the callee hands to a loader of the project: `Loader(data, num_workers=4)`."""
+        made = self.loaders.made((class_.file, class_.name), inner)
+        for full in self.facts.spellings(made.name) if made is not None else ():
+            for runner in self.facts.runners.get(full, ()):
+                if made is None or not any(f"${use}" in argument.names for argument in handed(runner, made.event)):
+                    continue
+                event = None
+                if runner.workers and self.libraries.in_workers(made.event, runner, constant):
+                    event = working(made.event, runner, constant)
+                for referent in self.one_of(referents):
+                    self.run_referent(msgspec.structs.replace(runner, deferred=event is None), referent, event)
 
     def _beside(self, runner: Runner, inner: Event, use: str, referents: Sequence[Referent], callee: Referent) -> None:
         """A parameter that the callee hands to the target of a process: `mp.spawn(run, args=(main, …))`."""
@@ -550,7 +584,12 @@ class Transfer(Recorder):
         loads = "shuffle" in event.keywords and self.lookup.derives(class_, _LOADERS)
         if loads and not gives_itself(self.lookup, class_, "generator"):
             asked = {key: value for key, value in event.keywords.items() if key in ("shuffle", "generator")}
-            self.external(LOADER, msgspec.structs.replace(event, positional=(), keywords=asked))
+            for draw in self.facts.draws[LOADER]:
+                self.libraries.draw_or_borrow(
+                    draw, LOADER, msgspec.structs.replace(event, positional=(), keywords=asked)
+                )
+        if (made := self.loaders.made(class_, event)) is not None:
+            self._loader_made(made, class_)
         for referent in self.lookup.class_attribute(Referent("instance", *class_), "__init__"):
             if referent.kind == "function":
                 self.function(referent, event)
@@ -560,6 +599,16 @@ class Transfer(Recorder):
             for referent in self.lookup.class_attribute(Referent("instance", *class_), name):
                 if referent.kind == "function":
                     self.add("call", node=Node(referent.file, referent.name, referent.owner))
+
+    def _loader_made(self, made: MadeLoader, class_: tuple[str, str]) -> None:
+        """A loader of the class `class_` of the project is made: what its workers run, and what runs here."""
+        if not made.constructors:
+            return  # the call is one of the library's
+        self._named_there |= made.own
+        for runner in (row for full in self.facts.spellings(made.name) for row in self.facts.runners.get(full, ())):
+            if runner.workers:
+                here = not self.libraries.in_workers(made.event, runner)
+                self.hand_over(msgspec.structs.replace(runner, deferred=runner.deferred and here), made.event, class_)
 
     def instance_called(self, referent: Referent, event: Event) -> None:
         """An object of the project is called."""
@@ -616,7 +665,8 @@ class Transfer(Recorder):
         for seed in seeds:
             self.libraries.seed(seed, full, event)
         for runner in runners:
-            self.hand_over(runner, event, owner)
+            if not (runner.workers and self.loaders.tells(self.node.owner, self.node.name, event)):
+                self.hand_over(runner, event, owner)
         looks_up = full.startswith(_LOOK_UPS)
         if not (looks_up and (event.frozen or (event.kept and self._is_unapplied(event.kept)))) and any(
             facts.meets(event, op.when, spelling.parameters) for op, spelling in facts.everywhere.get(full, ())
@@ -716,22 +766,30 @@ class Transfer(Recorder):
             how, channel = WORKER, SEEDED if self.libraries.seeds_workers(event) else ""
             lender = parameter_of(event.keywords["generator"]) if "generator" in event.keywords else None
             lends = ((lender, lender),) if lender is not None else ()
-            if not self.facts.given(event, "worker_init_fn", runner.parameters):
+            started = event.keywords.get("worker_init_fn")
+            if started is None or (started.known and started.value is None):
                 what = LOADER
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         outer = self.event
         if runner.workers or runner.ungraded:  # a loader's items are no results of a model
             self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)
         for target in dict.fromkeys(targets):
-            made = (
-                made_with(self.lookup, body, name, referent, target, self.given) if referent.kind == "instance" else ()
-            )
+            made = self._made_with(body, name, referent, target) if referent.kind == "instance" else ()
             self.add(how, what, channel, Node(target.file, target.name, target.owner, made), lends=lends)
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
                 names = argument.names if argument is not None else ()
                 self.in_process(runner, target, [one for given in names for one in self.stands_for(given)], self.event)
         self.event = outer
+
+    def _made_with(
+        self, body: Body | None, name: str, referent: Referent, target: Referent
+    ) -> tuple[tuple[str, Any], ...]:
+        """The constants that an object is made with, for which `name` stands here, or in a constructor of a loader."""
+        own = self._named_there.get(name)
+        if own is not None:
+            return made_with(self.lookup, own.body, own.name, referent, target, {})
+        return made_with(self.lookup, body, name, referent, target, self.given)
 
     def in_process(
         self, runner: Runner, target: Referent, given: Sequence[Referent], start: Event, file: str = ""

@@ -1,0 +1,1 @@
+"""The making of an object of the project -> what is known of the object."""
