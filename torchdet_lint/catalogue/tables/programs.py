@@ -44,6 +44,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     lazy: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
     redraws: frozenset[str] = frozenset()
+    from_0_to_1: frozenset[str] = frozenset()
+    between_bounds: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
     traces: frozenset[str] = frozenset()
     summarizes: frozenset[str] = frozenset()

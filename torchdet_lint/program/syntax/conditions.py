@@ -24,6 +24,7 @@ from torchdet_lint.program.events import (
     Argument,
     Test,
 )
+from torchdet_lint.program.syntax.parameters.chances import Chance, chance
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, compared, remade
 from torchdet_lint.program.syntax.scopes import Bound, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -183,6 +184,8 @@ def tested(
         kinds = _kinds_asked(test, names, scope)
         if kinds and (asked := _asked(test.args[0], scope)) and (dead or dead_otherwise):
             yield Test(asked, "is", kinds, dead, dead_otherwise)
+    elif (told_by := chance(test, names, scope)) is not None:
+        yield from _chance_tested(told_by, scope, dead, dead_otherwise)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (told := _compares(test, names, scope))[0]:
         asked, rebound = told
         known = constant(test.comparators[0], scope)
@@ -195,6 +198,24 @@ def tested(
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
             first, second = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
             yield Test(asked, "holds", part.value, first, second)
+
+
+def _chance_tested(told: Chance, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:
+    """What a comparison with a random number asks of a parameter: with one of 0 or 1 it always comes out the same."""
+    asked, rebound = _asked_there(told.bound, scope)
+    never, always = (dead_otherwise, dead)[:: 1 if told.less else -1]
+    for kind, value, arm in (("Gt", 0, never), ("Lt", 1, always)):
+        if asked and arm:
+            yield Test(asked, kind, value, 0, arm, rebound)
+
+
+def drawn_in_vain(test: ast.expr, names: Resolver, scope: Scope, arm: int) -> tuple[ast.expr, list[Test]] | None:
+    """The random number that a comparison draws, and the tests of a parameter with which its value decides nothing:
+    it stands in `arm` then, which does not run."""
+    told = chance(test, names, scope)
+    if told is None or not (asked := list(_chance_tested(told, scope, arm, arm))):
+        return None
+    return told.drawn, asked
 
 
 def _kinds_asked(test: ast.Call, names: Resolver, scope: Scope) -> list[str]:

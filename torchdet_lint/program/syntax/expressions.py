@@ -129,7 +129,7 @@ class Expressions:
             deferred = deferred or isinstance(node, ast.Lambda)
             partly = self.partly or isinstance(node, (ast.IfExp, ast.BoolOp, ast.Compare))
             parts: list[tuple[ast.AST, tuple[int, ...]]]
-            if isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)) and (chosen := self.chosen(node)):
+            if isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp, ast.Compare)) and (chosen := self.chosen(node)):
                 parts = [(part, branch + arms) for part, arms in chosen]
             else:
                 parts = [(part, branch) for part in self.parts(node, branch, deferred)]
@@ -139,7 +139,7 @@ class Expressions:
             )
         self.trained = around
 
-    def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+    def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp | ast.Compare) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The parts of an expression of which not all count for every parameter of the function, and the arms in which
         they stand."""
         return []

@@ -17,6 +17,7 @@ from torchdet_lint.program.syntax.conditions import (
     asked_as_device,
     decided,
     device_asked,
+    drawn_in_vain,
     is_of_call,
     on_by_default,
     passed_on,
@@ -402,11 +403,13 @@ class Extractor(Expressions):
         else:
             self.simple(node, branch)
 
-    def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+    def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp | ast.Compare) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """`f() if flag else g()`, `flag and f()`, and `f() * scale`, of which `f` changes nothing where the factor is
-        nought."""
+        nought, nor in `f() < rate`."""
         if isinstance(node, ast.BoolOp):
             return self._short_cut(node)
+        if isinstance(node, ast.Compare):
+            return self._by_chance(node)
         arm = self.arms + 1
         always: list[tuple[ast.expr, tuple[int, ...]]] = []
         if isinstance(node, ast.IfExp):
@@ -425,6 +428,17 @@ class Extractor(Expressions):
         self.arms = arm
         self.asked_inside.extend(asked)
         return [*always, *split]
+
+    def _by_chance(self, node: ast.Compare) -> list[tuple[ast.expr, tuple[int, ...]]]:
+        """The random number of `random.random() < rate`, which decides nothing where the rate is 0 or 1."""
+        arm = self.arms + 1
+        told = drawn_in_vain(node, self.names, self.scope, arm) if self.scope.kind == "function" else None
+        if told is None:
+            return []
+        drawn, asked = told
+        self.arms = arm
+        self.asked_inside.extend(asked)
+        return [(drawn, (arm,))]
 
     def _short_cut(self, node: ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The operands of `a and b`, `a or b`: each runs only where those before it leave it open."""
