@@ -43,6 +43,8 @@ _CONSTRUCTORS = 4
 NOTHING_GIVEN: Mapping[str, Any] = MappingProxyType({})
 # So many parameters keep what they are passed on: switches, devices, generators, and others.
 _ROOM = {"switch": 6, "device": 1, "generator": 2, "other": 1}
+# So many options are told apart that a function takes by `**`.
+_OPTIONS = 4
 _DEVICES = frozenset({"cpu", "cuda", "mps", "xpu"})
 
 
@@ -110,6 +112,19 @@ def rest_of(
         plain = value is not UNKNOWN and isinstance(value, PLAIN)
         found.append((name, plain, value if plain else None))
     return tuple(found)
+
+
+def few_options(
+    referent: Referent, body: Body, event: Event, in_caller: Callable[[Argument], Any]
+) -> tuple[tuple[str, bool, Any], ...] | None:
+    """The same where these are few: of what is passed on only switches count."""
+
+    def switch(argument: Argument) -> Any:
+        value = in_caller(argument)
+        return value if value is not UNKNOWN and _sort_of(value) == "switch" else UNKNOWN
+
+    found = rest_of(referent, body, event, switch)
+    return found if found is not None and len(found) <= _OPTIONS else None
 
 
 def hands_rest_on(event: Event, body: Body) -> bool:

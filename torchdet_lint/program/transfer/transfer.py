@@ -48,6 +48,7 @@ from torchdet_lint.program.transfer.passing import (
     at_call,
     bound_arguments,
     constants,
+    few_options,
     gives_itself,
     hands_rest_on,
     is_given,
@@ -404,9 +405,12 @@ class Transfer(Recorder):
         if body is not None:
             given = (*given, *self.narrowing.given(self.node, self.given, referent, body, event))
             given = tuple(one for one in given if one[0][0] != NAMED or self._may_name(one[1]))
+            rest = None
             if self.wanted.switches(referent, body):
                 rest = rest_of(referent, body, event, self.constant_here)
-                given = (*given, (REST, rest)) if rest is not None else given
+            elif self.wanted.options_decide(referent, body):
+                rest = few_options(referent, body, event, self.constant_here)
+            given = (*given, (REST, rest)) if rest is not None else given
         outer = self.event
         if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
             self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)

@@ -125,6 +125,32 @@ class Wanted:
             self._switches[key] = any(self._has_switch(function, event, hops) for event in calls)
         return self._switches[key]
 
+    def options_decide(self, function: Referent, body: Body, hops: int = _HOPS) -> bool:
+        """Whether a branch asks for one of the `**options` that `function` takes, in what it hands them to in at most
+        so many calls."""
+        if REST not in body.stars:
+            return False
+        key = function, REST, hops
+        if key not in self._known:
+            self._known[key] = False
+            calls = (event for event in body.events if event.kind == "call" and hands_rest_on(event, body))
+            self._known[key] = any(self._asks_of_rest(function, event, hops) for event in calls)
+        return self._known[key]
+
+    def _asks_of_rest(self, function: Referent, event: Event, hops: int) -> bool:
+        """Whether what `event` hands the options of `function` on to asks for one that it does not pass itself."""
+        for callee in self._called(function, event):
+            inner = self.lookup.files.summary(callee.file).body(callee.name)
+            passed = bound_arguments(callee, inner, event) if inner is not None else {}
+            asked = (test for test in inner.tests if test.kind not in INDIRECT) if inner is not None else ()
+            if inner is not None and any(
+                one.parameter in inner.defaults and one.parameter not in passed for one in asked
+            ):
+                return True
+            if inner is not None and hops > 1 and self.options_decide(callee, inner, hops - 1):
+                return True
+        return False
+
     def _has_switch(self, function: Referent, event: Event, hops: int) -> bool:
         """Whether a call in `function` is of what has such a switch, or hands its options on to that."""
         facts = self.lookup.facts
