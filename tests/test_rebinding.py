@@ -15,6 +15,15 @@ def run(x=None):
         random.shuffle([1, 2])
 
 """
+PICKED = """\
+import random
+
+def run(x="flip"):
+    {}
+    if "flip" in x:
+        random.shuffle([1, 2])
+
+"""
 HANDED_ON = """\
 import random
 
@@ -78,6 +87,36 @@ def test_a_branch_asks_for_what_became_of_a_parameter(body: str, calls: dict[str
     assert {call: draws(ASKED, body, call) for call in calls} == calls
 
 
+LISTED = "if isinstance(x, str): x = [x]"
+EMPTIED = "if x is None: x = []"
+
+
+@pytest.mark.parametrize(
+    ("body", "calls"),
+    [
+        (f"{EMPTIED}\n{LISTED}", {"run()": True, "run(None)": False, 'run("crop")': False, "run(names)": True}),
+        (LISTED, {"run()": True, 'run("flipped")': False}),
+        ("x = x or []", {"run()": True, "run(None)": False, 'run("")': False}),
+        ("x = [] if x is None else x", {"run(None)": False, 'run("a flip")': True}),
+        ("if not x: x = ()", {"run(None)": False, "run()": True}),
+        ("if isinstance(x, (str, bytes)): x = [x]\nif x is None: x = []", {'run("crop")': False, "run()": True}),
+        (f"{EMPTIED}\n{LISTED}\nx = [one.lower() for one in x]", {"run(None)": False, "run()": True}),
+        (f"{EMPTIED}\n{LISTED}\nif len(x) > 0: x = [one.lower() for one in x]", {"run(None)": False, "run()": True}),
+        (f"{EMPTIED}\nif len(x) == 0: x = ['crop']", {"run(None)": False, "run()": True}),
+        ("if x is None: x = ['crop', 'flip']", {"run(None)": True, 'run("crop")': False}),
+        ("if not isinstance(x, list): x = [x]", {"run()": True, 'run("flipped")': False}),
+        (f"{EMPTIED}\nx.append('flip')", {"run(None)": True}),
+        (f"{EMPTIED}\nfor one in names: x.insert(0, one)", {"run(None)": True}),
+        (f"{EMPTIED}\nx += names", {"run(None)": True}),
+        (f"{EMPTIED}\nx[:0] = names", {"run(None)": True}),
+        (f"{EMPTIED}\nif compute(): x = names", {"run(None)": True}),
+        ("if isinstance(x, Names): x = []", {"run()": True}),
+    ],
+)
+def test_a_branch_asks_for_what_is_in_the_list_that_a_parameter_becomes(body: str, calls: dict[str, bool]) -> None:
+    assert {call: draws(PICKED, body, call) for call in calls} == calls
+
+
 @pytest.mark.parametrize(
     ("body", "calls"),
     [
@@ -108,6 +147,8 @@ def test_a_call_is_handed_what_became_of_a_parameter(body: str, calls: dict[str,
         ("if x is None: x = True\nkeep(locals())", {"run()": True, "run(False)": False}),
         ("if x is None: x = False\nkeep(locals())", {"run()": False, "run(True)": True}),
         ("self.x = x or False", {"run()": False, "run(True)": True}),
+        ("self.x = x or []", {"run()": True, "run(True)": True}),
+        ("if x is None: x = []\nself.x = x", {"run()": True, "run(True)": True}),
         ("self.x = False if x is None else x", {"run()": False, "run(True)": True}),
         ("self.x = True if x is None else x", {"run()": True, "run(False)": False}),
         ("self.x = compute() if x is None else x", {"run()": True, "run(False)": False}),

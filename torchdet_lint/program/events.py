@@ -73,6 +73,9 @@ GIVEN = "<given>"
 OWN = "own"
 # The same where it is given something that is evidently not None: that answers only the test for None.
 PRESENT = "<present>"
+# What a parameter becomes: a list of it alone; a list of what is made of each of it, `[f(x) for x in p]`.
+LISTED = "<listed>"
+EACH = "<each>"
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
@@ -83,9 +86,9 @@ COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Rebinding(msgspec.Struct, frozen=True, array_like=True):
-    """What a parameter becomes where a test of it holds (`then`), and where it does not (`otherwise`): a constant in a
-    1-tuple, nothing else where it keeps its value, or None where nobody knows. The test is of that `kind`, with that
-    `value`; of no kind where it asks something else."""
+    """What a parameter becomes where a test of it holds (`then`), and where it does not (`otherwise`): a constant,
+    `LISTED` or `EACH` in a 1-tuple, nothing else where it keeps its value, or None where nobody knows. The test is of
+    that `kind`, with that `value`; of no kind where it asks something else."""
 
     kind: str
     value: Any
@@ -199,9 +202,9 @@ def holds(kind: str, asked: Any, value: Any) -> bool | None:
         return bool(value is asked or value == asked)
     if kind == "among":
         return value in asked
-    if kind == "holds" and isinstance(value, str):
+    if kind == "holds" and isinstance(value, (str, list)):
         return asked in value
-    if kind == "is" and isinstance(value, PLAIN) and value not in (GENERATOR, GIVEN):
+    if kind == "is" and isinstance(value, (*PLAIN, list)) and value not in (GENERATOR, GIVEN):
         return any(one.__name__ in asked for one in type(value).__mro__)
     if kind in COMPARED and isinstance(value, (int, float)):
         return COMPARED[kind](value, asked)
@@ -215,7 +218,9 @@ def become(value: Any, rebound: tuple[Rebinding, ...]) -> tuple[Any] | None:
         made = one.then if told else one.otherwise
         if told is None or made is None:
             return None
-        value = made[0] if made else value
+        if made == (EACH,) and value not in ([], ""):
+            return None
+        value = [value] if made == (LISTED,) else [] if made == (EACH,) else made[0] if made else value
     return (value,)
 
 

@@ -112,7 +112,9 @@ class ObjectSettings:
             asked = told.names[0] == NONE
             return [value if value is UNKNOWN else (value is None) is asked for value in values]
         values = self._values.get((owner, place, parameter_in(told) or ""), [])
-        return [remade(value, told.rebound) for value in values]
+        made = (remade(value, told.rebound) for value in values)
+        # A list that is kept may get other elements.
+        return [value if isinstance(value, PLAIN) else UNKNOWN for value in made]
 
     def _passed(self) -> dict[_Slot, list[Any]]:
         """The constants that each constructor is passed for each parameter, from one constructor to the next."""

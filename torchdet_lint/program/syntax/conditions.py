@@ -194,10 +194,10 @@ def tested(
             first, second = (dead, dead_otherwise)[:: 1 if holds else -1]
             yield Test(asked, kind, known[0], first, second, rebound)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.In, ast.NotIn)):
-        part, asked = test.left, _asked(test.comparators[0], scope)
+        part, (asked, rebound) = test.left, _asked_there(test.comparators[0], scope)
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
             first, second = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
-            yield Test(asked, "holds", part.value, first, second)
+            yield Test(asked, "holds", part.value, first, second, rebound)
 
 
 def _chance_tested(told: Chance, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:

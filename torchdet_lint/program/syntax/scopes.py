@@ -65,7 +65,19 @@ class Bound(NamedTuple):
 class Scope:
     """A module, class or function with the names that its statements bind."""
 
-    __slots__ = ("_lent", "_loops", "_passing", "bindings", "given", "kind", "name", "node", "outer", "rebound")
+    __slots__ = (
+        "_lent",
+        "_loops",
+        "_passing",
+        "bindings",
+        "given",
+        "kind",
+        "name",
+        "node",
+        "outer",
+        "rebound",
+        "refilled",
+    )
 
     def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
         self.kind = kind
@@ -77,6 +89,8 @@ class Scope:
         self.given: dict[str, list[Bound]] = {}
         # What the statements of a function make of its parameters, by what they assign; None before somebody asks.
         self.rebound: dict[str, list[tuple[tuple[ast.expr, ...], Rebinding]]] | None = None
+        # The names of lists that get other elements.
+        self.refilled: frozenset[str] | None = None
         self._lent: frozenset[str] | None = None
         self._loops: tuple[tuple[int, int], ...] | None = None
         self._passing: frozenset[str] | None = None

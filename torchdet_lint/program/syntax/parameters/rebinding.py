@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.program.events import COMPARED, PLAIN, Rebinding
+from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.program.events import BUILT_IN, COMPARED, EACH, LISTED, PLAIN, Rebinding
 from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import is_device_of
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 OPEN: tuple[Rebinding, ...] = (Rebinding("", None, None, None),)
 # A name for a value may stand for another one, so often.
 _DEEP = 3
+# Methods that change the elements of a list.
+_REFILLS = frozenset({"append", "clear", "extend", "insert", "pop", "remove"})
 # A parameter that is given more values than so many is not followed.
 _VALUES = 8
 
@@ -108,11 +111,11 @@ def _steps(scope: Scope) -> dict[str, list[tuple[tuple[ast.expr, ...], Rebinding
                 found.setdefault(asked.name, []).append((values, _rebinding(asked, then, otherwise)))
         elif (given := _assignment(node)) is not None:
             name, value = given
-            known, chosen = constant(value, scope), _choice(value, scope)
+            made, chosen = _made(value, name, scope), _choice(value, scope)
             if chosen is not None and chosen[0].id == name:
                 found.setdefault(name, []).append(((value,), chosen[1]))
-            elif known is not None and isinstance(known[0], PLAIN):
-                found.setdefault(name, []).append(((value,), Rebinding("true", None, known, known)))
+            elif made is not None:
+                found.setdefault(name, []).append(((value,), Rebinding("true", None, made, made)))
     return found
 
 
@@ -161,10 +164,34 @@ def _choice(node: ast.expr, scope: Scope) -> tuple[ast.Name, Rebinding] | None:
 
 def _made(value: ast.expr, name: str, scope: Scope) -> tuple[Any, ...] | None:
     """What `name` becomes where it is given `value`, as in a `Rebinding`."""
-    if isinstance(value, ast.Name) and value.id == name:
-        return ()
+    match value:
+        case ast.Name(id=own) if own == name:
+            return ()
+        case ast.List(elts=[ast.Name(id=own)]) if own == name:
+            return (LISTED,) if not _is_refilled(name, scope) else None
+        case ast.ListComp(generators=[ast.comprehension(iter=ast.Name(id=own))]) if own == name:
+            return (EACH,) if not _is_refilled(name, scope) else None
     known = constant(value, scope)
+    if known is not None and isinstance(known[0], list):
+        return known if not _is_refilled(name, scope) else None
     return known if known is not None and isinstance(known[0], PLAIN) else None
+
+
+def _is_refilled(name: str, scope: Scope) -> bool:
+    """Whether a function may give a list that it calls `name` other elements."""
+    if scope.refilled is None:
+        scope.refilled = frozenset(_refilled(scope.node))
+    return name in scope.refilled
+
+
+def _refilled(function: ast.AST) -> Iterator[str]:
+    """The names of lists of which a function calls a method that changes them, or assigns or deletes elements."""
+    for node in walk(function):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if method in _REFILLS:
+                yield name
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                yield name
 
 
 def _rebinding(asked: _Question, then: tuple[Any, ...] | None, otherwise: tuple[Any, ...] | None) -> Rebinding:
@@ -185,6 +212,17 @@ def _question(test: ast.expr, scope: Scope) -> _Question | None:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             asked = _question(inner, scope)
             return asked._replace(holds=not asked.holds) if asked is not None and asked.also is None else None
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kinds], keywords=[]):
+            told_of = _built_in(kinds, scope)
+            return _Question(name, "is", told_of, holds=True) if told_of else None
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)]),
+            ops=[operator],
+            comparators=[ast.Constant(value=0)],
+        ):
+            is_empty = isinstance(operator, ast.Eq)
+            compares = is_empty or isinstance(operator, (ast.Gt, ast.NotEq))
+            return _Question(name, "true", None, holds=not is_empty) if compares else None
         case ast.Compare(left=ast.Name(id=name), ops=[operator], comparators=[other]):
             known = constant(other, scope)
             told = compared(operator, known[0]) if known is not None else None
@@ -193,3 +231,10 @@ def _question(test: ast.expr, scope: Scope) -> _Question | None:
             asked = _question(first, scope)
             return asked._replace(also=type(operator)) if asked is not None and asked.also is None else None
     return None
+
+
+def _built_in(kinds: ast.expr, scope: Scope) -> list[str]:
+    """The names of Python's own classes in `isinstance(x, kinds)`, where it is known whether a constant is one."""
+    named = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+    found = [one.id for one in named if isinstance(one, ast.Name) and one.id in BUILT_IN and scope.home(one.id) is None]
+    return found if len(found) == len(named) and scope.home("isinstance") is None else []
