@@ -28,6 +28,7 @@ from torchdet_lint.program.syntax.conditions import (
 )
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.syntax.parameters.rebinding import end_of
 from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
@@ -80,6 +81,8 @@ _DATA_SETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDa
 _TAKE_DATA = ("torch.nn.functional.", "torch.utils.data.")
 # A call of a function that may count the numbers of a model which is made for it.
 _COUNTING = lazy(r"\b\w*(?:size|count|num|param)\w*[ \t]*\(\s*\w[\w.]*\(")
+# Of a name that is bound more often it is not asked which bindings stand above a call.
+_BOUNDS = 16
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 
@@ -315,8 +318,34 @@ class Extractor(Expressions):
             return self._picked
         origin = self.imported.get(function.id) if isinstance(function, ast.Name) else None
         if origin is None:
-            return super().called(function) or self._captured(function)
+            return self._bound_above(function) or super().called(function) or self._captured(function)
         return (origin if origin.startswith(".") else self.names.canonical(origin),)
+
+    def _bound_above(self, function: ast.expr) -> Names:
+        """The names of what is called by a name, or of a method of that, where the name is given something else only
+        further below, in no loop with the call."""
+        owner = function.value if isinstance(function, ast.Attribute) else function
+        bounds = self.scope.bindings.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
+        if len(bounds) < 2 or len(bounds) > _BOUNDS or not isinstance(owner, ast.Name):
+            return ()
+        here = owner.lineno, owner.col_offset
+        above = [one for one in bounds if one.kind != "value" or one.value is None or end_of(one.value) <= here]
+        if len(above) in (0, len(bounds)) or self._may_be_set_elsewhere(owner.id):
+            return ()
+        around = [(first, last) for first, last in self.scope.loops if first <= owner.lineno <= last]
+        below = [one.value.lineno for one in bounds if one not in above and one.value is not None]
+        if any(first <= row <= last for row in below for first, last in around):
+            return ()
+        names = tuple(dict.fromkeys(self.names.resolve_name(owner.id, self.scope, bounds=above)))
+        if isinstance(function, ast.Attribute):
+            return tuple(dict.fromkeys(self.names.attribute(function.attr, names)))
+        return names
+
+    def _may_be_set_elsewhere(self, name: str) -> bool:
+        """Whether functions below may give the name another value."""
+        if self.scope.kind == "module":
+            return "global " in self.names.scopes.hollow.text
+        return name in self.scope.lent
 
     def _captured(self, function: ast.expr) -> Names:
         """The parameter of the function around this one that is called, as its own would be."""

@@ -145,7 +145,7 @@ class Resolver(Registries):
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id, scope, depth)
         if isinstance(node, ast.Attribute):
-            return self._attribute(node.attr, self.resolve(node.value, scope, depth - 1))
+            return self.attribute(node.attr, self.resolve(node.value, scope, depth - 1))
         if isinstance(node, ast.Call):
             return self._resolve_call(node, scope, depth)
         if isinstance(node, ast.IfExp):
@@ -249,7 +249,8 @@ class Resolver(Registries):
         own = "$self" in self.resolve(node.value, scope, depth - 1)
         return self.values_of(method.outer).get(node.attr, ()) if own else ()
 
-    def _attribute(self, attribute: str, owners: Names) -> list[str]:
+    def attribute(self, attribute: str, owners: Names) -> list[str]:
+        """The names of an attribute of what stands for `owners`."""
         if attribute == "__dict__":
             return [f"{name}.*" for name in owners]
         if attribute == "remote" and self._has_actors:
@@ -265,15 +266,17 @@ class Resolver(Registries):
             return f"{TOLD}{self._joined(name[1:], attribute)}"
         return full if name.startswith(("@", ".", "$", WRITTEN)) else self.canonical(full)
 
-    def resolve_name(self, name: str, scope: Scope, depth: int = DEPTH) -> list[str]:
-        """The names that `name` may stand for in `scope`."""
+    def resolve_name(
+        self, name: str, scope: Scope, depth: int = DEPTH, bounds: Sequence[Bound] | None = None
+    ) -> list[str]:
+        """The names that `name` may stand for in `scope`; of what binds it, only `bounds` count if they are given."""
         home = scope.home(name)
         if home is None:
             if name in BUILTINS:
                 return [f"builtins.{name}"]
             return [f"*.{name}"] if self.scopes.stars and name not in scope.passing else []
         found: list[str] = []
-        for bound in home.bindings[name]:
+        for bound in home.bindings[name] if bounds is None else bounds:
             if bound.kind == "import":
                 found.append(bound.target if bound.target.startswith(".") else self.canonical(bound.target))
             elif bound.kind in ("def", "class"):

@@ -80,7 +80,7 @@ def _read(node: ast.Name, scope: Scope, depth: int) -> tuple[str, tuple[Rebindin
     values = [one.value for one in others if one.kind == "value" and one.value is not None]
     if len(values) < len(others) or len(values) > _VALUES or (others and node.id in scope.lent):
         return node.id, OPEN
-    above = {id(value) for value in values if _end(value) <= (node.lineno, node.col_offset)}
+    above = {id(value) for value in values if end_of(value) <= (node.lineno, node.col_offset)}
     around = [loop for loop in scope.loops if loop[0] <= node.lineno <= loop[1]]
     below = [value.lineno for value in values if id(value) not in above]
     if any(first <= row <= last for row in below for first, last in around):
@@ -94,7 +94,8 @@ def _read(node: ast.Name, scope: Scope, depth: int) -> tuple[str, tuple[Rebindin
     return node.id, tuple(rebinding for _, rebinding in steps) if known else OPEN
 
 
-def _end(node: ast.expr) -> tuple[int, int]:
+def end_of(node: ast.expr) -> tuple[int, int]:
+    """Where an expression ends: its row and column."""
     return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
