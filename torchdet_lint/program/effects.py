@@ -95,7 +95,8 @@ class Step(NamedTuple):
 
     Channels of draws are `python`, `numpy`, `torch`, `on_cuda` (torch, evidently there), `weights` (torch,
     initialisation), `dropout`, `numpy_training` and `python_training` (in training only), `python_items` and
-    `torch_items` (where items of a data set are made), `base_seed` (torch's, for the workers of a loader), `estimator`
+    `torch_items` (where items of a data set are made), `base_seed` (torch's, for the workers of a loader, which draw)
+    and `base_seed_training` (which draw in training only), `estimator`
     (NumPy's, for want of a generator that was passed), `imgaug` (NumPy's, for the seed of imgaug's own generator) and
     `cublas` (the first use of CUDA); `now` is false for what draws later than here. What a step draws that
     `initialises` are weights. A `borrow` draws from the parameter `channel` of the function; `lends` says of such
@@ -145,9 +146,11 @@ ITEMS = "python_items"
 TRANSFORMED = "torch_items"
 # What a loader draws from torch's generator for its workers: each seeds `random` and NumPy with it too.
 BASE_SEED = "base_seed"
+# The same where the workers draw in training only.
+BASE_SEED_IN_TRAINING = "base_seed_training"
 # What a step does that is left to the workers of a loader with a generator of its own: that seeds them.
 SEEDED = "seeded"
-TRAINING = frozenset(IN_TRAINING.values())
+TRAINING = frozenset({*IN_TRAINING.values(), BASE_SEED_IN_TRAINING})
 # The generators that somebody may seed.
 _SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
 STEPS = ("steps", "locked", "stepped")
@@ -168,6 +171,7 @@ _GENERATOR = {
     "dropout": "torch",
     "on_cuda": "torch",
     BASE_SEED: "torch",
+    BASE_SEED_IN_TRAINING: "torch",
     TRANSFORMED: "torch",
     "numpy_training": "numpy",
     "estimator": "numpy",
@@ -271,7 +275,8 @@ def handed(inner: Effects, step: Step) -> Effects:
         # A function of the program's own that workers start with may seed what torch has.
         drawn_from = _SEEDED_THERE if step.ref.what else ()
         seeded = [one for one in drawn_from if f"draw:{one}" in inner and f"seed:{_GENERATOR[one]}" not in inner]
-        return {f"draw:{BASE_SEED}": step.ref, "begin:torch": (BASE_SEED, step.ref)} if seeded else {}
+        channel = BASE_SEED_IN_TRAINING if TRAINING.issuperset(seeded) else BASE_SEED
+        return {f"draw:{channel}": step.ref, "begin:torch": (channel, step.ref)} if seeded else {}
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.finding import NeedHelper, Severity
 from torchdet_lint.program.effects import (
     BASE_SEED,
+    BASE_SEED_IN_TRAINING,
     HIDDEN,
     ITEMS,
     STARTED,
@@ -41,7 +42,7 @@ _DEEP = 8
 _ARGUMENTS = "flag:arguments"
 _ROW = ".__getitem__"
 CHANNELS = {
-    "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED, TRANSFORMED),
+    "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED, BASE_SEED_IN_TRAINING, TRANSFORMED),
     "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
     "python": ("python", "python_training", ITEMS),
 }
@@ -306,7 +307,7 @@ class Entry(NamedTuple):
                 continue
             if channel == "torch" and self._draws_where_seeded:
                 continue
-            if channel == BASE_SEED and not self.target.seeds_numpy_in_workers:
+            if channel in (BASE_SEED, BASE_SEED_IN_TRAINING) and not self.target.seeds_numpy_in_workers:
                 continue
             if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
                 continue

@@ -83,6 +83,7 @@ _TAKE_DATA = ("torch.nn.functional.", "torch.utils.data.")
 _COUNTING = lazy(r"\b\w*(?:size|count|num|param)\w*[ \t]*\(\s*\w[\w.]*\(")
 # Of a name that is bound more often it is not asked which bindings stand above a call.
 _BOUNDS = 16
+_COLLATES = "collate_fn"
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 
@@ -204,6 +205,7 @@ class Extractor(Expressions):
             within = (*branch, *(arm for arm in arms if arm not in branch and -arm not in branch))
             super().call(node, within, deferred or self._is_bound_below(node.func))
         self._by_option(node, recorded)
+        self._by_collation(node, recorded)
         for event in self.events[recorded:] if self.scope.kind == "function" else ():
             given = (*event.positional, *event.keywords.values())
             for names in (event.names, *(argument.names for argument in given)):
@@ -231,6 +233,20 @@ class Extractor(Expressions):
             for told, within in ((True, arm), (False, -arm)):
                 keywords = {**event.keywords, "shuffle": Argument((), known=True, value=told)}
                 self.events.append(replace(event, keywords=keywords, branch=(*event.branch, within)))
+
+    def _by_collation(self, node: ast.Call, recorded: int) -> None:
+        """Put the calls of a loader since `recorded` into the arms of `collate_fn=joined if quad else stacked`."""
+        picked = next((word.value for word in node.keywords if word.arg == _COLLATES), None)
+        events = self.events[recorded:]
+        if not isinstance(picked, ast.IfExp) or self.scope.kind != "function":
+            return
+        if any(_COLLATES not in one.keywords for one in events) or len(split := self._split(picked)) == 1:
+            return
+        del self.events[recorded:]
+        for event in events:
+            for part, arms in split:
+                keywords = {**event.keywords, _COLLATES: self.arguments.argument(part)}
+                self.events.append(replace(event, keywords=keywords, branch=(*event.branch, *arms)))
 
     def _picked_by_arms(self, function: ast.expr) -> list[tuple[Names, tuple[int, ...]]]:
         """What is called, by the arms of the function that bind its name: `layer = Conv if deep else Linear`; or by the
