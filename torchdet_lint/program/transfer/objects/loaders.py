@@ -86,7 +86,7 @@ class Loaders:
         return last is not None and last.referent.name == function and last.above.row == event.row
 
     def _way(self, class_: tuple[str, str]) -> tuple[str, tuple[_Constructor, ...]] | None:
-        """The library's loader of which a class is derived, and the constructors that lead there."""
+        """The library's loader from which a class is derived, and the constructors that lead there."""
         if class_ not in self._ways:
             self._ways[class_] = self._found_way(class_) if self._is_a_loader(class_) else None
         return self._ways[class_]
