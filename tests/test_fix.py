@@ -778,3 +778,15 @@ def test_the_option_that_the_program_seeds_with_is_the_seed(tmp_path, read, writ
     (found,) = api.lint(tmp_path, select=["TDL102"], cache_dir="")
     assert f"np.random.seed(args.{written})" in found.fix.edits[-1].content
     assert found.fix.applicability == "safe"
+
+
+@pytest.mark.parametrize(("seed", "applicability"), [("args.seed", "unsafe"), ("0", "safe")])
+def test_a_constant_is_not_safe_beside_a_seed_that_a_function_is_given(tmp_path, seed, applicability):
+    (tmp_path / "train.py").write_text(
+        "import random\nimport hydra\nimport torch\n\n\ndef make(args):\n"
+        f"    torch.manual_seed({seed})\n    return torch.nn.Linear(2, 2)\n\n\n"
+        '@hydra.main(config_path="conf", config_name="config")\ndef main(args):\n'
+        '    print(make(args).weight, random.random())\n\n\nif __name__ == "__main__":\n    main()\n'
+    )
+    (found,) = api.lint(tmp_path, select=["TDL103"], cache_dir="")
+    assert found.fix.applicability == applicability

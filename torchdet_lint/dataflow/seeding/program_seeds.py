@@ -155,9 +155,15 @@ class ProgramSeeds:
         return call is not None and self.chains.to(call) is not None
 
     def varies(self, node: cst.CSTNode) -> bool:
-        """Whether the call `node` seeds with something else than a number that is written there."""
+        """Whether the call `node` seeds with something else than a number that is written there, or in the function of
+        the file that it calls."""
         seeding = self._seeding_at(node)
-        return seeding is not None and seeding.value is not None and not seeding.is_constant
+        if seeding is None or seeding.value is not None:
+            return seeding is not None and not seeding.is_constant
+        name = self.chains.name_of(seeding.call.func).rpartition(".")[2]
+        inner = [call for one in self.chains.functions.get(name, ()) for call in self.chains.within(one)]
+        seeds = (self.calls.seeding(call) for call in inner)
+        return any(one is not None and one.value is not None and not one.is_constant for one in seeds)
 
     def attribute_at(self, node: cst.CSTNode) -> str:
         """The attribute that the call `node` seeds with: `seed` of `args.seed`; empty for anything else."""
