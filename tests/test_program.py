@@ -2523,6 +2523,8 @@ def test_a_draw_that_a_branch_may_pass_by_is_told_with_its_condition(project):
         " (if the branch of that call runs)"
     )
     assert told("    print(random.random())\n" + seed).endswith("those numbers differ in every run")
+    failing = "    if not sys.argv[1:]:\n        raise SystemExit('how many?')\n    print(random.random())\n"
+    assert told(failing + seed).endswith("those numbers differ in every run")
     indented = "    if sys.argv[1:]:\n        print(random.random())\n    " + seed.replace("\n    ", "\n        ")
     assert told(indented).endswith("those numbers differ in every run")
     after = "    weights = [random.random()]\n    if sys.argv[1:]:\n        print(random.random(), weights)\n" + seed

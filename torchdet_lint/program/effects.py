@@ -210,7 +210,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
             if kind == "first":
                 arms[channel] = step.branch
             passed = {"first": "branch", "late": "unsure"}[kind] + f":{channel}"
-            if passed in inner or (kind == "first" and step.branch):
+            if passed in inner or (kind == "first" and _left_open(step.branch)):
                 # None: by the `if`s of this function alone, which may hold the seed too.
                 found[passed] = ref if passed in inner else None
     for key in [key for key in fresh if key.startswith("seed:")]:
@@ -221,10 +221,15 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         found.setdefault(key, inner[key])
 
 
+def _left_open(branch: tuple[int, ...]) -> tuple[int, ...]:
+    """`branch` without the arms that every run takes that does not fail."""
+    return tuple(arm for arm in branch if arm >= -FAILS)
+
+
 def _in_every_run(arms: dict[str, tuple[int, ...]], branch: tuple[int, ...], key: str) -> bool:
     """Whether every run that does not fail does what `key` says, as is done in `branch`: it is on none, or the other
     arm of each `if` around it does so too. `arms` remembers which did."""
-    branch = tuple(arm for arm in branch if arm != GUARD and arm >= -FAILS)
+    branch = tuple(arm for arm in _left_open(branch) if arm != GUARD)
     while branch:
         *around, arm = branch
         arms[f"{key}{branch}"] = branch
@@ -349,7 +354,7 @@ def _judge(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, generat
         if not _exclusive(around, step.branch) and f"late:{channel}" not in found:
             found[f"late:{channel}"] = (first, inner[f"seed:{generator}"])
             branch = f"branch:{channel}"
-            if branch in found and (found[branch] is not None or not set(around) <= set(step.branch)):
+            if branch in found and (found[branch] is not None or not set(_left_open(around)) <= set(step.branch)):
                 found[f"unsure:{channel}"] = first
 
 

@@ -66,6 +66,7 @@ class Scope:
     """A module, class or function with the names that its statements bind."""
 
     __slots__ = (
+        "_assigned",
         "_lent",
         "_loops",
         "_passing",
@@ -91,6 +92,7 @@ class Scope:
         self.rebound: dict[str, list[tuple[tuple[ast.expr, ...], Rebinding]]] | None = None
         # The names of lists that get other elements.
         self.refilled: frozenset[str] | None = None
+        self._assigned: frozenset[int] | None = None
         self._lent: frozenset[str] | None = None
         self._loops: tuple[tuple[int, int], ...] | None = None
         self._passing: frozenset[str] | None = None
@@ -114,6 +116,14 @@ class Scope:
         """Whether `name` is Python's own, or imported, wherever it is bound."""
         home = self.home(name)
         return name in BUILTINS if home is None else all(bound.kind == "import" for bound in home.bindings[name])
+
+    @property
+    def assigned(self) -> frozenset[int]:
+        """The identities of the values that the statements of its own block, in no branch or loop, give to names."""
+        if self._assigned is None:
+            plain = (one.value for one in self.node.body if isinstance(one, (ast.Assign, ast.AnnAssign)))
+            self._assigned = frozenset(id(value) for value in plain if value is not None)
+        return self._assigned
 
     @property
     def lent(self) -> frozenset[str]:
@@ -469,6 +479,17 @@ def is_one_of_texts(node: ast.expr, scope: Scope) -> bool:
     return not left
 
 
+def _bound_at(node: ast.Name, home: Scope) -> list[Bound]:
+    """What binds a name of `home` where `node` reads it: at the top level of a file the last plain statement above."""
+    bounds = home.bindings[node.id]
+    if home.kind != "module" or len(bounds) == 1 or node.id in home.lent or not hasattr(node, "lineno"):
+        return bounds
+    if any(bound.value is None or id(bound.value) not in home.assigned for bound in bounds):
+        return bounds
+    above = [bound for bound in bounds if bound.value is not None and bound.value.lineno < node.lineno]
+    return above[-1:] or bounds
+
+
 def constant(node: ast.expr, scope: Scope, depth: int = DEPTH) -> tuple[Any] | None:
     """The constant that `node` evidently is, in a 1-tuple, or None."""
     if depth <= 0:
@@ -491,7 +512,7 @@ def constant(node: ast.expr, scope: Scope, depth: int = DEPTH) -> tuple[Any] | N
         if home is None:
             return None
         found: tuple[Any] | None = None
-        for bound in home.bindings[node.id]:
+        for bound in _bound_at(node, home) if home is scope else home.bindings[node.id]:
             value = (
                 constant(bound.value, home, depth - 1) if bound.kind == "value" and bound.value is not None else None
             )
