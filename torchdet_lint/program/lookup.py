@@ -134,6 +134,11 @@ class Lookup:
         text, _, rest = last.partition("}")
         if text.startswith("$"):
             text = self._by_default(text, file, within)
+        if function.endswith("."):
+            # An attribute: any where nothing tells which.
+            return list(
+                self.evaluate(f"{function}{text if text.isidentifier() else '*'}{rest}", file, owner, within, level)
+            )
         if function == LOCATE:
             found = self._spelled(text, file, level)
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import beginning, walk
 from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, LOCATE, MODULES, NAMED, TOLD, WRITTEN
-from torchdet_lint.program.syntax.named_texts import Named, sources
+from torchdet_lint.program.syntax.named_texts import OF_PARAMETER, Named, sources
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -364,7 +364,10 @@ class Resolver(Registries):
             yield from (f"{LOCATE}{NAMED}{text}}}" for text in sources(*place, parameters=True))
         elif function == "builtins.getattr":
             last = self._spells(node.args[1], scope)
-            yield from (self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
+            named = _text_of_parameter(node.args[1], scope) if last == "*" else ""
+            for name in self.resolve(node.args[0], scope, depth - 1):
+                # A caller may say which method of an object of the class is meant.
+                yield self._joined(name, named if named and name.startswith("$self") else last)
         else:
             yield f"{function}()"
 
@@ -693,6 +696,13 @@ class Resolver(Registries):
         known = constant(text, scope)
         begins = beginning(text)
         return str(known[0]) if known is not None else f"{begins if begins.isidentifier() else ''}*"
+
+
+def _text_of_parameter(text: ast.expr, scope: Scope) -> str:
+    """`{$name}` where `text` is the parameter `name` of the function, which nothing there binds again; else empty."""
+    bounds = scope.bindings.get(text.id, ()) if isinstance(text, ast.Name) and scope.kind == "function" else ()
+    given = bool(bounds) and all(bound.kind in ("parameter", "default") for bound in bounds)
+    return f"{OF_PARAMETER}{text.id}}}" if isinstance(text, ast.Name) and given else ""
 
 
 def _class_of(names: Names) -> list[str]:

@@ -305,10 +305,18 @@ def _text_passed(
     name: str, arguments: Mapping[str, Argument], event: Event, body: Body, here: Mapping[str, Any]
 ) -> dict[str, str]:
     """What is known of the text that a call passes for the parameter in `name`, `{model`, under that name."""
-    argument = arguments.get(name.removeprefix(NAMED))
-    default = body.defaults.get(name.removeprefix(NAMED)) if argument is None and not event.opaque else None
-    told = _text_of(Argument((), True, default) if argument is None else argument, here)
+    parameter = name.removeprefix(NAMED)
+    argument = arguments.get(parameter)
+    default = body.defaults.get(parameter) if argument is None and not event.opaque else None
+    argument = Argument((), True, default) if argument is None else argument
+    word = argument.value if argument.known and isinstance(argument.value, str) else ""
+    told = word if word.isidentifier() and _names_attribute(body, parameter) else _text_of(argument, here)
     return {name: told} if told else {}
+
+
+def _names_attribute(body: Body, parameter: str) -> bool:
+    """Whether a function calls the attribute of an object that its parameter names: `getattr(self, name)()`."""
+    return any(f".{OF_PARAMETER}{parameter}}}" in name for event in body.events for name in event.names)
 
 
 def _text_of(argument: Argument, here: Mapping[str, Any]) -> str:

@@ -58,8 +58,9 @@ class Wanted:
         return self._known[key]
 
     def _finds(self, function: Referent, name: str) -> bool:
-        """Whether `name`, in `function`, is of a function that finds what it gives by a text."""
-        if name == LOCATE:
+        """Whether `name`, in `function`, is of a function that finds what it gives by a text, or of an object of which
+        a text names an attribute."""
+        if name == LOCATE or name.endswith("."):
             return True
         for one in self.lookup.evaluate(name, function.file, function.owner, function.name):
             body = self.lookup.files.summary(one.file).body(one.name) if one.kind == "function" else None
