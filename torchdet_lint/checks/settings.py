@@ -145,9 +145,9 @@ class _Around:
             arms = self._chosen[setting.names] = set()
             for other in self.module.assignments_to(*setting.names):
                 if other.value.known and not any(matches(other.value.constant, wrong) for wrong in setting.values):
-                    arms.update(_arms_around(self.module, other.node))
+                    arms.update((id(test), holds) for test, holds in tests_around(self.module, other.node))
         arms = self._chosen[setting.names]
-        return any((choice, not first) in arms for choice, first in _arms_around(self.module, assignment.node))
+        return any((id(test), not holds) in arms for test, holds in tests_around(self.module, assignment.node))
 
     def kept_as(self, name: str) -> frozenset[str]:
         """The qualified names of what calls pass by the keyword `name`."""
@@ -168,15 +168,6 @@ class _Around:
         return frozenset(
             (key, word) for key, dotted in _DISPLAYED.findall(self.module.text) for word in dotted.split(".")
         )
-
-
-def _arms_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[int, bool]]:
-    """The `if`s around `node`, and of each whether it stands in the first branch."""
-    inner = node
-    for around in module.ancestors(node):
-        if isinstance(around, cst.If) and inner is not around.test:
-            yield id(around), inner is around.body
-        inner = around
 
 
 def _restores(module: Module, value: Value, setting: str) -> bool:

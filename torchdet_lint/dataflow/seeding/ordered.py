@@ -29,6 +29,11 @@ class Seeding(NamedTuple):
         """Whether the seed is a number that is written there."""
         return isinstance(self.value, ast.Constant) and isinstance(self.value.value, int)
 
+    @property
+    def varies(self) -> bool:
+        """Whether the seed is in sight, and something else than a number that is written there."""
+        return self.value is not None and not self.is_constant
+
 
 class Ordered:
     """Calls that seed, in the order of the source."""
@@ -47,12 +52,13 @@ class Ordered:
 
 
 class Seedings:
-    """The calls of one function that seed: of torch, with a name, and with a number."""
+    """The calls of one function that seed: of torch, with a name, and with a number; and whether a seed `varies`."""
 
     def __init__(self, seedings: Sequence[Seeding]) -> None:
         self.torch = Ordered(one for one in seedings if "torch" in one.libraries)
         self.named = Ordered(one for one in seedings if root_of(one.value) is not None)
         self.constant = Ordered(one for one in seedings if one.is_constant)
+        self.varies = any(one.varies for one in seedings)
 
 
 class Stores:

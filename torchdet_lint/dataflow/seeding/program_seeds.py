@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.dataflow.seeding.call_chain import Site
 from torchdet_lint.dataflow.seeding.ordered import Seeding, end_of, root_of, start_of
 from torchdet_lint.dataflow.seeding.readable_seeds import ReadableSeeds
 from torchdet_lint.dataflow.seeding.seed_calls import NEAREST, SeedCalls
@@ -24,7 +25,6 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torchdet_lint.dataflow.seeding.call_chain import Site
     from torchdet_lint.dataflow.seeding.kept_seeds import Kept
     from torchdet_lint.dataflow.seeding.seed_values import Option
     from torchdet_lint.finding import Applicability, Change
@@ -159,11 +159,9 @@ class ProgramSeeds:
         the file that it calls."""
         seeding = self._seeding_at(node)
         if seeding is None or seeding.value is not None:
-            return seeding is not None and not seeding.is_constant
-        name = self.chains.name_of(seeding.call.func).rpartition(".")[2]
-        inner = [call for one in self.chains.functions.get(name, ()) for call in self.chains.within(one)]
-        seeds = (self.calls.seeding(call) for call in inner)
-        return any(one is not None and one.value is not None and not one.is_constant for one in seeds)
+            return seeding is not None and seeding.varies
+        called = self.chains.functions.get(self.chains.name_of(seeding.call.func).rpartition(".")[2], ())
+        return any(self.calls.within(Site(seeding.call, one)).varies for one in called)
 
     def attribute_at(self, node: cst.CSTNode) -> str:
         """The attribute that the call `node` seeds with: `seed` of `args.seed`; empty for anything else."""

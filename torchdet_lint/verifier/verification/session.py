@@ -182,16 +182,20 @@ class Session:
         session.same_addresses = same_addresses
         return session
 
+    def finished(self, number: int) -> None:
+        """Run the program once more, to its end. Raises `VerifyError` where it fails."""
+        result = self.run(number)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        if not result.ok:
+            raise VerifyError(f"run {letter(number)} {result.sentence(self.options.timeout)}")
+
     def compared(self, others: int) -> Iterator[tuple[Divergence, ...]]:
         """What differs between run A and each of `others` further ones, which are of the other side of a stress pair.
         Raises `VerifyError` where one fails.
         """
         for number in (0, *range(1, 2 * others, 2)):
-            result = self.run(number)
-            if result.status == "interrupted":
-                raise KeyboardInterrupt
-            if not result.ok:
-                raise VerifyError(f"run {letter(number)} {result.sentence(self.options.timeout)}")
+            self.finished(number)
             if number:
                 yield compare(self.trace(0), self.trace(number)).divergences
 

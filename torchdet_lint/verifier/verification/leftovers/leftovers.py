@@ -111,7 +111,8 @@ def _masked_lines(a: Remains, b: Remains, *, ordered: bool) -> int:
     return (told[0] & told[1]).total()
 
 
-def _read(path: Path) -> Iterator[str]:
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a file, masked; none where there is no file."""
     return map(masked, _raw(path))
 
 
@@ -146,7 +147,7 @@ def _told(differing: Iterator[_Pair]) -> list[Left]:
 
 
 def _numbered(run: Remains, times: frozenset[int] = frozenset()) -> Iterator[_Line]:
-    for number, text in enumerate(_read(run.output), 1):
+    for number, text in enumerate(lines_of(run.output), 1):
         yield _Line(number, BARE.sub("<time>", text) if number in times else text)
 
 

@@ -6,7 +6,8 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.verifier.verification.leftovers.masking import BARE, masked
+from torchdet_lint.verifier.verification.leftovers.leftovers import lines_of
+from torchdet_lint.verifier.verification.leftovers.masking import BARE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +24,7 @@ def lines_of_times(slow: Path, fast: Path, factor: int) -> frozenset[int]:
     differs.
     """
     found = set[int]()
-    for number, (one, two) in enumerate(itertools.zip_longest(_lines(slow), _lines(fast)), 1):
+    for number, (one, two) in enumerate(itertools.zip_longest(lines_of(slow), lines_of(fast)), 1):
         if one == two:
             continue
         if one is None or two is None or BARE.sub("", one) != BARE.sub("", two):
@@ -36,10 +37,6 @@ def lines_of_times(slow: Path, fast: Path, factor: int) -> frozenset[int]:
             return frozenset()
         found.add(number)
     return frozenset(found)
-
-
-def _lines(path: Path) -> list[str]:
-    return [masked(line) for line in path.read_text(encoding="utf-8", errors="replace").split("\n")]
 
 
 def _is_scaled(a: float, b: float, factor: int, rounding: float) -> bool:
