@@ -1374,6 +1374,43 @@ def test_one_seed_for_several_processes_that_draw_different_numbers_is_unsafe(pr
 
 
 @pytest.mark.parametrize(
+    ("body", "safe"),
+    [
+        ("for job in jobs:\n        if isfile(name(job)):\n            continue\n        work(job)", "unsafe"),
+        (
+            "for job in tqdm(jobs):\n        if ALL and is_done(job):\n            continue\n        work(job)",
+            "unsafe",
+        ),
+        ("for lr in RATES:\n        for job in jobs:\n            tune(job)", "unsafe"),
+        ("for job in np.random.permutation(jobs):\n        tune(job)", "unsafe"),
+        ("torch.manual_seed(0)\n    for job in jobs:\n        tune(job)", "unsafe"),
+        # All of them are done, in an order that may decide: those that are missing are left out, or none is.
+        ("for job in jobs:\n        if not isfile(name(job)):\n            continue\n        work(job)", "safe"),
+        ("for job in jobs:\n        work(job)\n    if isfile('log'):\n        print(1)", "safe"),
+        ("for job in jobs:\n        work(load(job))", "safe"),
+        # The list that is shuffled is another one.
+        ("for job in [1, 2]:\n        tune(job)", "safe"),
+    ],
+)
+def test_one_seed_for_processes_that_shuffle_the_jobs_they_share_is_unsafe(project, body, safe):
+    """With it all of them begin with the same job."""
+    folder = project(
+        main_DOT_py="import sys\nfrom os.path import isfile\n\nimport numpy as np\nimport torch\n"
+        "from tqdm import tqdm\n\n"
+        "ALL = len(sys.argv)\nRATES = [0.1, 0.2]\n\n"
+        "def name(job):\n    return f'{job}.txt'\n\n"
+        "def work(job):\n    open(name(job), 'w').write(str(job ** 2))\n\n"
+        "def is_done(job):\n    if isfile(name(job)):\n        return True\n    open(name(job), 'w').close()\n"
+        "    return False\n\n"
+        "def tune(job):\n    if isfile(name(job)):\n        return\n    work(job)\n\n"
+        "def load(job):\n    if isfile(name(job)):\n        return int(open(name(job)).read())\n    return job\n\n"
+        f"{GUARD}    jobs = list(range(20))\n    np.random.shuffle(jobs)\n    {body}\n"
+    )
+    (finding,) = lint(folder, select=("TDL102",))
+    assert finding.fix.applicability == safe
+
+
+@pytest.mark.parametrize(
     ("strategy", "safe"),
     [
         ('"ddp"', "unsafe"),

@@ -90,8 +90,9 @@ class NeedHelper(NamedTuple):
     statement at top level, above which they have to stand. `beside` is a call that seeds other libraries with `seed`, a
     text, and below which they may stand and take the same seed; or, of a program that parses a seed which nothing is
     given, the call that leads there, `parsed`, in the file `options`. `joined` says that several processes run the
-    program, none of which seeds anything; `files` are the others that it reaches. `unlike` says that the program's seed
-    is another value than `seed`, or may be. `below` is a node of the top-level statement that gives `seed` its value.
+    program, and draw different numbers as long as they have no seed; `files` are the others that it reaches. `unlike`
+    says that the program's seed is another value than `seed`, or may be. `below` is a node of the top-level statement
+    that gives `seed` its value.
     """
 
     name: str

@@ -25,6 +25,7 @@ from torchdet_lint.program.effects import (
 )
 from torchdet_lint.program.events import GUARD, LOADED, MODULE
 from torchdet_lint.program.seeders import Seeders
+from torchdet_lint.program.shared_jobs import shares_jobs
 from torchdet_lint.program.transfer.passing import ruled_out
 
 if TYPE_CHECKING:
@@ -165,9 +166,16 @@ class Entry(NamedTuple):
         return NeedHelper(
             "seeds", libraries, function, seeders.within(self.file), above, self._above_draws(libraries, seeds),
             parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options,
-            joined=self._is_one_of_several() and not any(f"seed:{library}" in self.effects for library in CHANNELS),
+            joined=self._draws_elsewise_in_each_process(),
             files=tuple(sorted({node.file for node in self.reached()} - {self.file})),
         )  # fmt: skip
+
+    def _draws_elsewise_in_each_process(self) -> bool:
+        """Whether several processes may run the program, and draw different numbers for want of a seed: none is set, or
+        they shuffle the jobs that they share."""
+        if shares_jobs(self.project.files.text(self.file)):
+            return True
+        return self._is_one_of_several() and not any(f"seed:{library}" in self.effects for library in CHANNELS)
 
     def _is_one_of_several(self) -> bool:
         """Whether the program may be started as several processes: it joins them, or reads which of them it is."""
