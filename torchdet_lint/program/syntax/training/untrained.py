@@ -74,9 +74,14 @@ def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> f
     the shape of what comes out, or loops over parameters of which it takes the sizes."""
     nodes = [node for statement in body for node in walk(statement)]
     loops = [loop for node in nodes if isinstance(loop := node, _LOOPS) and _owner(loop.iter)]
-    parameters = {name.id for loop in loops for name in walk(loop.target) if isinstance(name, ast.Name)}
+    # The variable of a comprehension is another one outside of it.
+    inside = [node for node in nodes if any(loop in getattr(node, "generators", ()) for loop in loops)]
+    own, outer = _variables(loops), _variables(loop for loop in loops if isinstance(loop, ast.For))
+    parameters = {id(name) for part in inside for name in walk(part) if isinstance(name, ast.Name) and name.id in own}
+    parameters |= {id(name) for name in nodes if isinstance(name, ast.Name) and name.id in outer}
     harmless = {id(name) for loop in loops for name in walk(loop.iter)}
     models = {_owner(loop.iter) for loop in loops}
+    harmless |= _notes(nodes) - parameters
     sized: set[int] = set()
     outputs: dict[str, list[ast.Name]] = {}
     for node in nodes:
@@ -94,13 +99,25 @@ def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> f
             if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
                 outputs.setdefault(node.targets[0].id, []).append(node.value.func)
     loads = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    if any(name.id in parameters and id(name) not in sized | harmless for name in loads):
+    if any(id(name) in parameters and id(name) not in sized | harmless for name in loads):
         return frozenset()
     kept = {name.id for name in loads if id(name) not in sized}
     applied = {id(name) for output in outputs.keys() - kept for name in outputs[output]}
     applied |= {id(node.func) for node in nodes if isinstance(node, ast.Call) and id(node) in sized}
     used = {name.id for name in loads if id(name) not in harmless | applied}
     return frozenset(models & {name.id for name in loads}) - used
+
+
+def _variables(loops: Iterable[ast.For | ast.comprehension]) -> set[str]:
+    return {name.id for loop in loops for name in walk(loop.target) if isinstance(name, ast.Name)}
+
+
+def _notes(nodes: Sequence[ast.AST]) -> set[int]:
+    """The names, by identity, of objects of which an attribute is bound, or read that is bound here: `layer.index =
+    index`."""
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    bound = {ast.unparse(node) for node in attributes if isinstance(node.ctx, ast.Store)}
+    return {id(node.value) for node in attributes if bound and ast.unparse(node) in bound}
 
 
 def _moved(value: ast.expr) -> ast.expr:
