@@ -182,8 +182,27 @@ def _makes_no_loader(value: Value) -> bool:
 
 
 def _is_never_asked_for(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter that is false in every call in sight: of a method, in all of its name."""
-    return keeps(module, value, is_zero, by_name=True)
+    """Whether `value` is a parameter that is false in every call in sight: of a method, in all of its name; or a name
+    that is given anything but False only where such a parameter is true."""
+    if keeps(module, value, is_zero, by_name=True):
+        return True
+    bound = bindings_here(module, value) if value.evaluator is module.values else []
+    given = [one.value for one in bound if one.kind == "assign" and one.value is not None and not one.path]
+    on = [node for node in given if not is_zero(module.value(node))]
+    return len(given) == len(bound) and bool(on) and all(_never_runs(module, node) for node in on)
+
+
+def _never_runs(module: Module, node: cst.CSTNode) -> bool:
+    """Whether `node` stands in a branch of an `if` that asks a parameter which is false in every call in sight."""
+    inner = node
+    for around in module.ancestors(node):
+        if isinstance(around, cst.FunctionDef):
+            return False
+        asks = isinstance(around, cst.If) and isinstance(around.test, cst.Name) and inner is around.body
+        if asks and isinstance(around, cst.If) and keeps(module, module.value(around.test), is_zero, by_name=True):
+            return True
+        inner = around
+    return False
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:

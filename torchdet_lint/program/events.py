@@ -76,6 +76,8 @@ PRESENT = "<present>"
 # What a parameter becomes: a list of it alone; a list of what is made of each of it, `[f(x) for x in p]`.
 LISTED = "<listed>"
 EACH = "<each>"
+# Behind the name of a parameter: what each element of the list that it is given is, where all of them are the same.
+EACH_OF = "[each]"
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
@@ -162,7 +164,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A condition on a parameter, on an attribute of `self` (`self.train`), or on an option of the command line, by
-    the parameter that holds it (`args.model`) or by the name of what does (`@.parsed().model`): that it is true
+    the parameter that holds it (`args.model`) or by the name of what does (`@.parsed().model`), or on each element of
+    the list that a parameter is given (`flags[each]`): that it is true
     (`kind` `true`), equal to `value` (`equal`), one of it (`among`), of a class of it (`is`), a text with it
     (`holds`), or less or greater (`COMPARED`); the arms of `if`s that do not run where it holds, and where it does
     not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another function, which may ask:

@@ -9,6 +9,7 @@ from torchdet_lint.prefilter.syntax import combined, respelling, walk
 from torchdet_lint.program.events import (
     BUILT_IN,
     DEVICE,
+    EACH_OF,
     ELSE,
     EMPTY,
     HANDED,
@@ -287,6 +288,8 @@ def _asked(node: ast.expr, scope: Scope) -> str:
             return node.id
         if (own := _always_given(node, scope)) is not None:
             return own.id
+        if listed := _element_of(node, scope):
+            return f"{listed}{EACH_OF}"
         bounds = scope.bindings.get(node.id, ())
         value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
         node = value if value is not None and node.id not in scope.lent else node
@@ -306,6 +309,15 @@ def _made_of(node: ast.expr, scope: Scope) -> tuple[str, tuple[Rebinding, ...]]:
     """The parameter that `node` is made of, and what became of it, where that is known; else nothing."""
     own, rebound = remade(node, scope) or ("", ())
     return ("", ()) if rebound == OPEN else (own, rebound)
+
+
+def _element_of(node: ast.Name, scope: Scope) -> str:
+    """The parameter that holds a list of which a name is each element in turn: `for flag in flags`, `for x, flag in
+    zip(xs, flags)`."""
+    bounds = scope.bindings.get(node.id, ())
+    over = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "element" and node.id not in scope.lent else None
+    own = over.id if isinstance(over, ast.Name) else ""
+    return own if own in scope.bindings and _is_constant(own, scope) else ""
 
 
 def _always_given(node: ast.Name, scope: Scope) -> ast.Name | None:
@@ -337,11 +349,12 @@ def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
             yield Test(own, PASSED if above or usual else HANDED)
 
 
-def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
-    """The parameters that a call hands on as its number of workers: none of them, and what they would run runs here."""
+def loader_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
+    """The parameters that a call hands on as its number of workers: none of them, and what they would run runs here; or
+    as its `shuffle`."""
     for keyword in call.keywords:
-        if keyword.arg == WORKERS and isinstance(keyword.value, ast.Name) and _is_constant(keyword.value.id, scope):
-            yield Test(keyword.value.id, "true")
+        if keyword.arg in (WORKERS, "shuffle") and (asked := _asked_there(keyword.value, scope)[0]):
+            yield Test(asked, "true")
 
 
 def device_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:

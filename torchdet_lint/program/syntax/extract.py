@@ -19,12 +19,12 @@ from torchdet_lint.program.syntax.conditions import (
     device_asked,
     drawn_in_vain,
     is_of_call,
+    loader_asked,
     on_by_default,
     passed_on,
     stood_in_for,
     switched,
     tested,
-    workers_asked,
 )
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -212,27 +212,34 @@ class Extractor(Expressions):
                 if len(names) > 1 and (own := stood_in_for(names, self.scope)):
                     self.handed[Test(own, OWN)] = None
         self.handed.update(dict.fromkeys(passed_on(node, self.scope)))
-        self.tests.extend(workers_asked(node, self.scope))
+        self.tests.extend(loader_asked(node, self.scope))
         self.tests.extend(device_asked(node, self.scope))
 
     def _by_option(self, node: ast.Call, recorded: int) -> None:
-        """Put the calls of a loader since `recorded` into the arms of `shuffle=not options.serial`."""
+        """Put the calls of a loader since `recorded` into the arms of `shuffle=not options.serial`, or into those that
+        bind `shuffle=shuffle`."""
         shuffle = next((word.value for word in node.keywords if word.arg == "shuffle"), None)
         if shuffle is None or self.scope.kind != "function":
             return
         arm, events = self.arms + 1, self.events[recorded:]
         if any("shuffle" not in one.keywords for one in events):
             return
+        picked = self.picked.values(shuffle, self._split)
+        values = [(self.arguments.argument(value), arms) for value, arms in picked]
         asked = switched(shuffle, self.names, self.scope, -arm, arm)
-        if asked is None:
+        if asked is not None:
+            self.arms = arm
+            self.asked_inside.append(asked)
+            values = [(Argument((), known=True, value=told), (one,)) for told, one in ((True, arm), (False, -arm))]
+        if not values:
             return
-        self.arms = arm
-        self.asked_inside.append(asked)
         del self.events[recorded:]
         for event in events:
-            for told, within in ((True, arm), (False, -arm)):
-                keywords = {**event.keywords, "shuffle": Argument((), known=True, value=told)}
-                self.events.append(replace(event, keywords=keywords, branch=(*event.branch, within)))
+            for value, arms in values:
+                if not any(-one in event.branch for one in arms):
+                    more = (one for one in arms if one not in event.branch)
+                    keywords = {**event.keywords, "shuffle": value}
+                    self.events.append(replace(event, keywords=keywords, branch=(*event.branch, *more)))
 
     def _by_collation(self, node: ast.Call, recorded: int) -> None:
         """Put the calls of a loader since `recorded` into the arms of `collate_fn=joined if quad else stacked`."""

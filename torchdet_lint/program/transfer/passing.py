@@ -9,6 +9,7 @@ import msgspec
 
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import (
+    EACH_OF,
     GENERATOR,
     GIVEN,
     INDIRECT,
@@ -275,6 +276,9 @@ def constants(
         if test.kind == SPELLS:
             found |= _text_passed(name, given, event, body, here) if wanted(name) else {}
             continue
+        if name.endswith(EACH_OF):
+            found |= _element_passed(name, given)
+            continue
         argument = given.get(name)
         if event.opaque and (
             name not in event.keywords or (argument is not None and argument.unsure and test.kind != OWN)
@@ -299,6 +303,15 @@ def constants(
             room[sort] -= 1
         found[name] = value
     return tuple(sorted(found.items()))
+
+
+def _element_passed(name: str, arguments: Mapping[str, Argument]) -> dict[str, Any]:
+    """What each element of the list is that a call passes for the parameter in `name`, where all of them are the
+    same."""
+    argument = arguments.get(name.removesuffix(EACH_OF))
+    values = argument.value if argument is not None and argument.known and isinstance(argument.value, list) else []
+    alike = bool(values) and all(type(one) is type(values[0]) and one == values[0] for one in values)
+    return {name: values[0]} if alike and isinstance(values[0], PLAIN) else {}
 
 
 def _text_passed(
