@@ -3579,3 +3579,54 @@ def test_a_lambda_is_looked_into(project, collate, severity):
     finding = of_the_loader(project(batch_DOT_py=BATCH, main_DOT_py=main))
     assert finding.severity == severity
     assert ("global generators" in finding.message) == ("Drawn" in collate)
+
+
+PROPERTY = """
+import torch
+from base import Provider
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+
+class Images(Provider):
+    def __init__(self, size, workers=2):
+        self.size = size
+        data = datasets.ImageFolder("data", self.transform)
+        self.train = DataLoader(data, batch_size=4, num_workers=workers)
+
+    {decorator}
+    def transform(self):
+        if self.size > 32:
+            return transforms.Compose([transforms.ToTensor(), self.normalize])
+        return transforms.Compose([{drawn}, self.normalize])
+
+
+torch.manual_seed(0)
+for row in Images(8).train:
+    print(row)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "drawn", "normalize", "told"),
+    [
+        ("@property", "transforms.ToTensor()", "transforms.Normalize([0.1], [0.2])", "nothing in the workers needs"),
+        ("@property", "transforms.RandomCrop(2)", "transforms.Normalize([0.1], [0.2])", "use global generators"),
+        ("@functools.cached_property", "transforms.RandomCrop(2)", "transforms.ToTensor()", "use global generators"),
+        # What a property of the base gives, and what nobody has in sight.
+        ("@property", "transforms.ToTensor()", "Noise()", "is copied to every worker"),
+        ("@property", "transforms.ToTensor()", "unknown()", "without `worker_init_fn`"),
+        ("@cached", "transforms.ToTensor()", "transforms.ToTensor()", "without `worker_init_fn`"),
+    ],
+)
+def test_what_a_property_gives_a_data_set_is_looked_at(project, decorator, drawn, normalize, told):
+    folder = project(
+        base_DOT_py="import numpy as np\nfrom elsewhere import unknown\nfrom torchvision import transforms\n\n\n"
+        "class Noise:\n"
+        "    def __init__(self):\n        self.rng = np.random.default_rng(0)\n\n"
+        "    def __call__(self, image):\n        return image + self.rng.normal()\n\n\n"
+        f"class Provider:\n    @property\n    def normalize(self):\n        return {normalize}\n",
+        main_DOT_py="import functools\nfrom caching import cached\n"
+        + PROPERTY.format(decorator=decorator, drawn=drawn),
+    )
+    assert told in of_the_loader(folder).message

@@ -21,6 +21,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     evaluated_from,
     left_of,
     members_of,
+    method,
     once,
     passed,
     picked_from,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _DEEP = 12
 _MANY = 30
+_PROPERTIES = frozenset({"cached_property", "property"})
 # So many classes are looked at of which a text picks one.
 _CLASSES = 80
 # So many names lie between what a loop gives one and what is returned.
@@ -90,7 +92,7 @@ class Bindings:
             return
         if isinstance(node, ast.Attribute):
             if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
-                yield from scope.instance.attributes.get(node.attr, ())
+                yield from scope.instance.attributes.get(node.attr, ()) or _given_by_property(node.attr, scope)
             else:
                 found = list(self._of_module(node, scope.file))
                 yield from found or self._of_object(node, scope)
@@ -542,6 +544,20 @@ def going_through(node: ast.ListComp | ast.GeneratorExp | ast.DictComp, scope: S
     """Where what a comprehension puts together stands: there its names are given one element after the other."""
     own: dict[str, Bound] = {name: (over, scope) for one in node.generators for name, over in bound_elements(one)}
     return scope._replace(given={**(scope.given or {}), **own})
+
+
+def _given_by_property(name: str, scope: Scope) -> Iterator[Bound]:
+    """What the property `name` of the object in `scope` gives: that of the first class, in Python's order, that has
+    one."""
+    for class_, home in scope.instance.classes if scope.instance is not None else ():
+        own = method(class_, name)
+        if own is None:
+            continue
+        if any(dotted_name(one).rpartition(".")[2] in _PROPERTIES for one in own.decorator_list):
+            for statement in statements(own.body):
+                if isinstance(statement, ast.Return) and statement.value is not None:
+                    yield statement.value, Scope(home, own, scope.instance)
+        return
 
 
 def _part(node: ast.expr) -> Part | None:

@@ -362,6 +362,8 @@ class Resolver(Registries):
         """What `getattr`, or `reduce` with that, takes of something, of a module by parts of a text in full."""
         if (place := self._texts.text_of(node, scope, depth)) is not None:
             yield from (f"{LOCATE}{NAMED}{text}}}" for text in sources(*place, parameters=True))
+        elif function == "builtins.getattr" and self._is_own_module(node.args[0], scope, depth):
+            yield from self._named_here(node.args[1], scope, depth)
         elif function == "builtins.getattr":
             last = self._spells(node.args[1], scope)
             named = _text_of_parameter(node.args[1], scope) if last == "*" else ""
@@ -558,10 +560,7 @@ class Resolver(Registries):
 
     def _resolve_subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> list[str]:
         if isinstance(node.value, ast.Call) and self._names_here(node.value, scope, depth):
-            known = constant(node.slice, scope)
-            pattern = pattern_of(node.slice) if known is None else f"{re.escape(str(known[0]))}$"
-            starred = [self._joined(star, self._spells(node.slice, scope)) for star in self.scopes.stars]
-            return [*self._any_of(pattern, scope, depth), *starred]
+            return list(self._named_here(node.slice, scope, depth))
         if isinstance(node.value, ast.Attribute) and node.value.attr in ("_modules", "__dict__"):
             owners = self.resolve(node.value.value, scope, depth - 1)
             return [self._joined(name, self._spells(node.slice, scope)) for name in owners]
@@ -602,6 +601,19 @@ class Resolver(Registries):
         if scope.kind == "module" and not call.args:
             return not _NAMESPACES.isdisjoint(names)
         return "builtins.globals" in names
+
+    def _is_own_module(self, node: ast.expr, scope: Scope, depth: int) -> bool:
+        """Whether `node` is the module itself: `sys.modules[__name__]`."""
+        held, where = followed(node, scope)
+        if not isinstance(held, ast.Subscript) or not isinstance(held.slice, ast.Name) or held.slice.id != "__name__":
+            return False
+        return "sys.modules" in self.resolve(held.value, where, depth - 1)
+
+    def _named_here(self, text: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
+        """What of the module goes by a text: `globals()[text]`."""
+        known = constant(text, scope)
+        yield from self._any_of(pattern_of(text) if known is None else f"{re.escape(str(known[0]))}$", scope, depth)
+        yield from (self._joined(star, self._spells(text, scope)) for star in self.scopes.stars)
 
     def _any_of(self, pattern: str, scope: Scope, depth: int) -> Iterator[str]:
         """What the names of the module that match `pattern` stand for, but for the function around and for modules."""
