@@ -354,6 +354,7 @@ class Resolver(Registries):
                 streamed = f"{function}()" in self.words.alike and self._streams(node, scope)
                 found.append(f"{function}.streamed()" if streamed else f"{function}()")
                 found.extend(self._by_text(function, node, scope))
+                found.extend(f"{made}()" for made in self.from_registry(node, function, scope, depth))
                 found.extend(self._given_back(function, node, scope, depth - 1))
                 found.extend(self._configured(function, node, scope, depth - 1))
         return found
@@ -388,6 +389,16 @@ class Resolver(Registries):
         if not wanted and self.words.makes_by_text.match(last) is None:
             known = [text for text in known if text[0] != "?"]
         yield from (f"{function}{NAMED}{text}}}" for text in known)
+
+    def from_registry(self, node: ast.Call, function: str, scope: Scope, depth: int = DEPTH) -> Iterator[str]:
+        """What a function of the project that builds takes of a registry which it is given and makes an object of:
+        `@.NETS.get()` of `build_from_cfg(cfg, NETS)`."""
+        if function[0] not in "@." or self.words.builds.search(function.rpartition(".")[2]) is None:
+            return
+        for argument in (*node.args, *(word.value for word in node.keywords)):
+            if isinstance(argument, (ast.Name, ast.Attribute)):
+                names = self.dictionary(argument, scope, depth - 1)
+                yield from (f"{name}.get()" for name in names if name[0] in "@.")
 
     def _configured(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
         """What Hydra makes of the part of a configuration that a function of the file is given for it: `make(cfg.net)`
