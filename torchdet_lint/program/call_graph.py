@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Choices, Effects, Kept, Node, Settings, Step, combine, handed
 from torchdet_lint.program.files import ProjectFiles
+from torchdet_lint.program.imported import Imports
 from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
 from torchdet_lint.program.knowledge import tables_of
 from torchdet_lint.program.lookup import Lookup
@@ -71,6 +72,7 @@ class Project:
         self.files = ProjectFiles(library, root, read, outlines or {}, modules or {}, places or ModuleMap(root, given))
         self.lookup = Lookup(self.files, self.facts)
         self.narrowing = Narrowing(self.lookup, Wanted(self.lookup))
+        self.imports = Imports(self.files, self.facts.words)
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
         self._notes: dict[Node, Notes] = {}
@@ -96,7 +98,7 @@ class Project:
     def of_program(self, start: Node) -> Project:
         """The project as the program that runs `start` has it: what its constructors are given is what the attributes
         are that keep it. It is the project itself where that says nothing new."""
-        project = self
+        project = self._importing(start)
         for _ in range(_PROGRAM_ROUNDS):
             reached, notes = project._noted(start)
             objects = KeptObjects(project.lookup, notes, project.narrowing)
@@ -111,6 +113,23 @@ class Project:
             }
             project = project._with(project.lookup.kept | kept, {}, again, reached)
         return project._with_settings(*project._noted(start))
+
+    def _importing(self, start: Node) -> Project:
+        """The project in which registries hold what is registered in the files that the program `start` imports: the
+        project itself where that is all that it may reach."""
+        reached = self._reached(start)
+        registering = self.files.registering.intersection(
+            step.node.file for node in reached for step in self.steps(node) if step.node is not None
+        )
+        imported = self.imports.of(start.file, reached) if registering else None
+        if imported is None or registering <= imported:
+            return self
+        again = {
+            node
+            for node in reached
+            if any(step.node is not None and step.node.file in registering - imported for step in self.steps(node))
+        }
+        return self._with({}, {}, again, reached, imported)
 
     def _noted(self, start: Node) -> tuple[list[Node], dict[Node, Notes]]:
         """The nodes that `start` reaches, and the notes on those that have some."""
@@ -157,13 +176,21 @@ class Project:
             project = project._base
         return project
 
-    def _with(self, kept: Kept, settings: Settings, again: set[Node], reached: list[Node]) -> Project:
+    def _with(
+        self,
+        kept: Kept,
+        settings: Settings,
+        again: set[Node],
+        reached: list[Node],
+        imported: frozenset[str] | None = None,
+    ) -> Project:
         """The project with what is `kept` and the `settings`, the steps of `again` among the `reached` nodes still to
         be worked out, and the effects of what leads there."""
         other = object.__new__(Project)
         other.library, other.facts, other.files = self.library, self.facts, self.files
-        other.lookup = Lookup(self.files, self.facts, kept, settings)
+        other.lookup = Lookup(self.files, self.facts, kept, settings, imported or self.lookup.imported)
         other.narrowing = self.narrowing.by(other.lookup)
+        other.imports = self.imports
         other._steps, other._notes, other._effects = {}, {}, {}
         other._base, other._numbers = self, self._numbers
         other._shared = NodeSet(self._numbers, (node for node in reached if node not in again))

@@ -68,8 +68,10 @@ class ProjectFiles:
         self._shelf = Shelf()
         self._outlines = dict(outlines)
         self._bodies = bodies
-        self._listed = frozenset(outlines)
+        self.listed = frozenset(outlines)
         self._registered: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        # The files of which somebody has asked what they register, and that do register something.
+        self.registering: set[str] = set()
         self._outside: dict[str, list[tuple[str, str, str]]] = {}
         # By the last word of what they import, the listed files; None until somebody asks.
         self._importers: dict[str, set[str]] | None = None
@@ -85,7 +87,7 @@ class ProjectFiles:
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for
         standard input."""
-        return path.endswith(_SOURCES) or path in self._listed
+        return path.endswith(_SOURCES) or path in self.listed
 
     def text(self, file: str) -> str:
         """The text of a file; empty where it cannot be read."""
@@ -181,7 +183,7 @@ class ProjectFiles:
     def applies(self, attribute: str) -> bool:
         """Whether a listed file may apply a layer that objects keep under a name."""
         if attribute not in self._applies:
-            self._applies[attribute] = any(applies(self.text(file), attribute) for file in sorted(self._listed))
+            self._applies[attribute] = any(applies(self.text(file), attribute) for file in sorted(self.listed))
         return self._applies[attribute]
 
     def is_registry(self, file: str, tokens: list[str]) -> bool:
@@ -209,11 +211,12 @@ class ProjectFiles:
         if family not in self._outside:
             self._outside[family] = [
                 (decorator.rpartition(".")[0].rpartition(".")[2].lower(), path, definition)
-                for path in sorted(self._listed)
+                for path in sorted(self.listed)
                 if any(families(dotted.partition(".")[0]) == family for dotted in self._outlines[path].imports)
                 for decorator, definition in self.summary(path).registered
                 if families(decorator.partition(".")[0]) == family and "egist" in decorator.rpartition(".")[2]
             ]
+            self.registering.update(path for _, path, _ in self._outside[family])
         found = self._outside[family]
         meant = [one for one in found if what in one[0]] or ([] if named else found)
         return [(path, definition) for _, path, definition in meant] if len(meant) <= _SHELF else []
@@ -226,7 +229,7 @@ class ProjectFiles:
             self._registered[key] = []
             registers = set(self.summary(home).registers.get(name, ()))
             words = {name, PurePath(home).stem, PurePath(home).parent.name, *registers}
-            paths = self._importing(words) | ({home} & self._listed)
+            paths = self._importing(words) | ({home} & self.listed)
             self._registered[key] = [
                 (path, definition)
                 for path in sorted(paths)
@@ -234,20 +237,21 @@ class ProjectFiles:
                 if decorator.endswith(f".{method}" if method else "")
                 and self._registers(path, decorator, registry, registers)
             ]
+            self.registering.update(path for path, _ in self._registered[key])
         return self._registered[key]
 
     def _importing(self, words: set[str]) -> set[str]:
         """The listed files that import something of which the last word is one of `words`."""
         if self._importers is None:
             self._importers = {}
-            for path in self._listed:
+            for path in self.listed:
                 for dotted in self._outlines[path].imports:
                     self._importers.setdefault(dotted.rpartition(".")[2], set()).add(path)
         return set().union(*(self._importers.get(word, ()) for word in words))
 
     def naming(self, file: str, name: str) -> list[str]:
         """The listed files that import something called `name`, and `file` itself, in order."""
-        return sorted(self._importing({name}) | ({file} & self._listed))
+        return sorted(self._importing({name}) | ({file} & self.listed))
 
     def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
         """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
@@ -326,7 +330,7 @@ class ProjectFiles:
     def _named(self) -> dict[str, list[tuple[tuple[str, ...], str]]]:
         """By the last key, the keys that lead to dotted texts, the folder of the file first, and these texts."""
         found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-        folders = sorted({str(PurePath(path).parent) for path in self._listed})
+        folders = sorted({str(PurePath(path).parent) for path in self.listed})
         for at, text in (*self.configs.texts(folders), *self._defaults()):
             found.setdefault(at[-1], []).append((at, text.replace(":", ".")))
         return found
@@ -334,7 +338,7 @@ class ProjectFiles:
     def _defaults(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """The dotted texts in the listed files that options of a command line have by default, and those that fields
         and entries are."""
-        for path in sorted(self._listed):
+        for path in sorted(self.listed):
             text = self.text(path)
             for match in _QUOTED.finditer(text):
                 before = _NAMES_TEXT.search(text, max(match.start() - _BEFORE, 0), match.start())

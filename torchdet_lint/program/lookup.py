@@ -37,13 +37,20 @@ class Lookup:
     """What names stand for, worked out once each."""
 
     def __init__(
-        self, files: ProjectFiles, facts: Tables, kept: Kept | None = None, settings: Settings | None = None
+        self,
+        files: ProjectFiles,
+        facts: Tables,
+        kept: Kept | None = None,
+        settings: Settings | None = None,
+        imported: frozenset[str] | None = None,
     ) -> None:
-        """`kept` is what the objects of one program keep, where that is known, `settings` what they are made with."""
+        """`kept` is what the objects of one program keep, where that is known, `settings` what they are made with,
+        `imported` the files that it imports."""
         self.files = files
         self.facts = facts
         self.kept = kept or {}
         self.settings = settings or {}
+        self.imported = imported
         self.library = facts.library
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Referent, ...]] = {}
         self._families: dict[tuple[str, str], list[Referent]] = {}
@@ -266,10 +273,18 @@ class Lookup:
         what = owner.rpartition(".")[2] if last == "build" else last.rpartition("_")[2]
         return [
             referent
-            for path, name in self.files.registered_outside(package, what.lower(), named=last == "build")
+            for path, name in self._of_program(
+                self.files.registered_outside(package, what.lower(), named=last == "build")
+            )
             for referent in self.evaluate(name, path, level=level)
             if referent.kind in _CALLED
         ]
+
+    def _of_program(self, registered: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Of what files register, that of the files which the program imports, where these are known: a registry holds
+        no more. All of it where that is nothing."""
+        mine = [one for one in registered if one[0] in self.imported] if self.imported is not None else registered
+        return mine or registered
 
     def _built(self, plain: str, paren: str, after: str, level: int) -> list[Referent]:
         """What `after` of that stands for which the function `plain` of a library makes, if it is called."""
@@ -290,7 +305,7 @@ class Lookup:
             return found
         items = [
             referent
-            for path, name in self.files.registered(file, tokens, shelf)
+            for path, name in self._of_program(self.files.registered(file, tokens, shelf))
             for referent in self.evaluate(name, path, level=level)
         ]
         known = [referent for referent in found if referent.kind not in ("item", "unknown")]

@@ -123,6 +123,14 @@ class Summary:
             known[both] = self._file.names.keyed(name, key) if self._may_bind(name) else ()
         return known[both]
 
+    def entry(self, function: str, key: str) -> Names:
+        """The names of what stands under `key` in the dictionary that a function of the file returns."""
+        known = self.memo.globals
+        both = f"{function}(){KEY}{key}"
+        if both not in known:
+            known[both] = self._file.entry(function, key)
+        return known[both]
+
     def _may_bind(self, name: str) -> bool:
         """Whether the word `name` stands in the file, or letters that Python may read as such: of the files that a
         package takes everything from most are asked in vain, and need no parse."""

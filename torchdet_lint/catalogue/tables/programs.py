@@ -33,8 +33,12 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     obeys: frozenset[str] = frozenset()
     locates: frozenset[str] = frozenset()
     finders: str = "(?!)"
+    imports: frozenset[str] = frozenset()
+    reads_imports: frozenset[str] = frozenset()
+    runs_code: frozenset[str] = frozenset()
     makers_by_text: str = "(?!)"
     configured: frozenset[str] = frozenset()
+    configured_by: dict[str, str] = msgspec.field(default_factory=dict)
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
@@ -100,6 +104,16 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def makes_by_text(self) -> re.Pattern[str]:
         """The last word of the name of a function that may make something of what a text names: match."""
         return re.compile(self.makers_by_text)
+
+    @functools.cached_property
+    def loads_code(self) -> frozenset[str]:
+        """Functions that import or run what a text, a file or a configuration names."""
+        return self.imports | self.reads_imports | self.runs_code | self.locates | self.instantiates | self.obeys
+
+    @functools.cached_property
+    def may_import(self) -> re.Pattern[str]:
+        """The text of a file that may call one of these: search."""
+        return re.compile(rf"\b(?:{'|'.join(sorted({name.rpartition('.')[2] for name in self.loads_code}))})\b")
 
     @functools.cached_property
     def builds(self) -> re.Pattern[str]:

@@ -17,6 +17,7 @@ from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import (
     accessor,
     as_data,
+    entries_returned,
     is_property,
     last_word,
     object_of,
@@ -71,6 +72,17 @@ class File:
         """As `Summary.written`."""
         found = self._tables.get(place)
         return as_data(found) if found is not None else {}
+
+    def entry(self, function: str, key: str) -> Names:
+        """As `Summary.entry`."""
+        scope = self.scopes.function(function)
+        body = scope.node.body if scope is not None and scope.kind == "function" else []
+        found = [
+            name
+            for value in entries_returned(body, key)
+            for name in self.names.resolve(value, scope or self.scopes.module)
+        ]
+        return tuple(dict.fromkeys(found))[:NAMES]
 
     @functools.cached_property
     def _tables(self) -> dict[str, ast.Dict]:

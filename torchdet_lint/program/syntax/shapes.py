@@ -600,3 +600,24 @@ def functions_in(statements: Iterable[ast.stmt], prefix: str = "") -> Iterator[t
             yield prefix + node.name, node
         elif isinstance(node, ast.ClassDef):
             yield from functions_in(node.body, f"{prefix}{node.name}.")
+
+
+def entries_returned(body: list[ast.stmt], key: str) -> Iterator[ast.expr]:
+    """What stands under `key` in the dictionaries that a function with this `body` returns: written out, by a name too,
+    or assigned there."""
+    statements = list(statements_in(body))
+    returned = [one.value for one in statements if isinstance(one, ast.Return)]
+    names = {value.id for value in returned if isinstance(value, ast.Name)}
+    shown: list[ast.expr | None] = [*returned]
+    given = [one for one in statements if isinstance(one, ast.Assign)]
+    for target, value in [(target, one.value) for one in given for target in one.targets]:
+        if isinstance(target, ast.Name) and target.id in names:
+            shown.append(value)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id in names:
+            yield from [value] if key_of(target.slice) == key else []
+    for table in shown:
+        if isinstance(table, ast.Dict):
+            pairs = zip(table.keys, table.values, strict=True)
+            yield from (entry for name, entry in pairs if name is not None and key_of(name) == key)
+        elif isinstance(table, ast.Call) and last_word(table.func) == "dict":
+            yield from (word.value for word in table.keywords if word.arg == key)

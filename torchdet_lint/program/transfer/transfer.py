@@ -37,6 +37,7 @@ from torchdet_lint.program.events import (
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
+from torchdet_lint.program.transfer.configured_constructors import configured
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.implementations import implementations
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, is_of_transforms
@@ -176,17 +177,23 @@ class Transfer(Recorder):
         yield from self.narrowing.options.ruled_out(self.node.file, body)
 
     def _decorated(self, body: Body) -> None:
-        """What the wrapper of a decorator of the project does before the function itself."""
+        """What the wrapper of a decorator of the project does before the function itself; what it is given first is the
+        object, if it calls that `self`."""
         self.event = Event("call", body.row, 0, body.row)
         for names in body.decorators:
             for name in names:
                 for referent in self.stands_for(name):
                     if referent.kind == "function":
                         inner = self.files.summary(referent.file).body(referent.name)
+                        owner = referent.owner if referent.owner[1] else self.node.owner
                         for wrapper in inner.inner if inner is not None else ():
-                            self.add("call", node=Node(referent.file, wrapper, referent.owner))
+                            self.add("call", node=Node(referent.file, wrapper, owner))
                     elif referent.kind in ("unknown", "external"):
                         self.hints.perhaps_seeds(referent, Event("call", body.row, 0, body.row))
+        for maker, outside, event in configured(self.lookup, self.node, body):
+            if outside:
+                self.called_plainly(maker)
+            self.constructors.append((Referent("function", *self.node[:3]), event))
 
     # ------------------------------------------------------------------ events
 

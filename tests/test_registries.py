@@ -1,0 +1,150 @@
+"""What is in a registry for a program: what is registered in the files that it imports, by whatever name."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+
+REGISTRY = """
+class Registry:
+    def __init__(self):
+        self._map = {}
+
+    def register(self):
+        def put(made):
+            self._map[made.__name__] = made
+            return made
+        return put
+
+    def get(self, name):
+        return self._map[name]
+
+NETS = Registry()
+"""
+LINEAR = """
+from torch import nn
+from lib.registry import NETS
+
+@NETS.register()
+class Linear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+"""
+CONVOLUTION = """
+from torch import nn
+from lib.registry import NETS
+
+@NETS.register()
+class Convolution(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(2, 2, 1)
+"""
+TRAIN = """
+import sys
+import torch
+import lib.nets
+from lib.registry import NETS
+IMPORTS
+
+def main():
+    torch.manual_seed(0)
+    model = NETS.get(sys.argv[1])().cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(1, 2, 3, 3).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def messages(folder, files, imports=""):
+    files = {
+        "lib/__init__.py": "",
+        "lib/registry.py": REGISTRY,
+        "lib/nets.py": LINEAR,
+        "other/__init__.py": "from .nets import Convolution\n",
+        "other/nets.py": CONVOLUTION,
+        "train.py": TRAIN.replace("IMPORTS", imports),
+    } | files
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    found = run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="")).findings
+    return {one.filename.rpartition("/")[2]: one.message for one in found if one.code == "TDL203"}
+
+
+PACKAGE = {"other/__init__.py": ""}
+BY_FOLDER = """
+import importlib, os
+for file in os.listdir(os.path.dirname(__file__)):
+    if file.endswith(".py"):
+        name = file[:-3]
+        importlib.import_module(CALL)
+"""
+BY_ALL = """
+import glob, os
+__all__ = [os.path.basename(file)[:-3] for file in glob.glob(os.path.dirname(__file__) + "/*.py")]
+"""
+UNUSED = "import importlib\n\ndef load(name):\n    return importlib.import_module(name)\n"
+LAZILY = "import importlib\n\ndef __getattr__(name):\n    return importlib.import_module('other.nets')\n"
+RELATIVE = BY_FOLDER.replace("CALL", "'.' + name, package=__name__")
+CONFIGURATION = {"configs/small.py": "custom_imports = dict(imports=['other.nets'], allow_failed_imports=False)\n"}
+
+
+@pytest.mark.parametrize(
+    ("imports", "files", "counted"),
+    [
+        ("", {}, False),
+        ("", PACKAGE, False),
+        ("import other", PACKAGE, False),
+        ("import lib.tools", {"lib/tools.py": UNUSED}, False),
+        ("import importlib\nimportlib.import_module('lib.nets')", {}, False),
+        ("import importlib\nplugin = importlib.import_module(f'lib.{sys.argv[2]}')", {}, False),
+        ("import yaml\nplugins = yaml.safe_load(open('plugins.yaml'))", {}, False),
+        ("import other", {}, True),
+        ("import other.nets", {}, True),
+        ("from other import nets", PACKAGE, True),
+        ("from other import *", PACKAGE | {"other/__init__.py": "__all__ = ['nets']\n"}, True),
+        ("from other import *", PACKAGE | {"other/__init__.py": BY_ALL}, True),
+        ("from other import *", PACKAGE | {"other/__init__.py": BY_FOLDER.replace("CALL", "'other.' + name")}, True),
+        ("import other", PACKAGE | {"other/__init__.py": BY_FOLDER.replace("CALL", "f'{__name__}.{name}'")}, True),
+        ("import other", PACKAGE | {"other/__init__.py": RELATIVE}, True),
+        ("import other", PACKAGE | {"other/__init__.py": BY_FOLDER.replace("CALL", "path_of(name)")}, True),
+        ("import importlib\nimportlib.import_module('other.nets')", {}, True),
+        ("import importlib\nimportlib.import_module('.nets', 'other')", {}, True),
+        ("__import__('other.nets')", {}, True),
+        ("import importlib\nplugin = importlib.import_module(f'other.{sys.argv[2]}')", {}, True),
+        ("import importlib\nplugin = importlib.import_module(sys.argv[2])", {}, True),
+        ("import runpy\nplugin = runpy.run_path(sys.argv[2])", {}, True),
+        ("from mmengine import Config\nsettings = Config.fromfile(sys.argv[2])", {}, False),
+        ("from mmengine import Config\nsettings = Config.fromfile(sys.argv[2])", CONFIGURATION, True),
+        ("", CONFIGURATION, False),
+        ("def plugins():\n    import other", {}, True),
+        ("import middle", {"middle.py": "import other\n"}, True),
+        (
+            "from lib import lazily",
+            {"lib/lazily.py": LAZILY},
+            True,
+        ),
+    ],
+)  # fmt: skip
+def test_a_registry_holds_what_the_files_register_that_a_program_imports(imports, files, counted, tmp_path):
+    (message,) = messages(tmp_path, files, imports).values()
+    assert ("Conv2d" in message) is counted
+
+
+def test_each_program_has_what_it_imports(tmp_path):
+    other = {"train_other.py": "import other\nfrom train import main\n\nif __name__ == '__main__':\n    main()\n"}
+    found = messages(tmp_path, other)
+    assert {name: "Conv2d" in message for name, message in found.items()} == {"train.py": False, "train_other.py": True}
+
+
+def test_what_no_import_in_sight_leads_to_is_there_where_nothing_else_is(tmp_path):
+    (message,) = messages(tmp_path, {"lib/nets.py": ""}).values()
+    assert "Conv2d" in message
