@@ -73,13 +73,14 @@ class Ref(NamedTuple):
 
 class Choice(NamedTuple):
     """One of the things of which a name at run time picks what is called: the number of the call in its function, which
-    of them it is, how many there are, and whether they are all that implement one method, of which any may be meant or
-    none."""
+    of them it is, how many there are, whether they are all that implement one method, of which any may be meant or
+    none, and whether they are of modules of one name, of which nobody knows which the program imports."""
 
     call: int
     one: int
     of: int
     any: bool = False
+    alike: bool = False
 
 
 class Process(NamedTuple):
@@ -155,6 +156,7 @@ TRAINING = frozenset({*IN_TRAINING.values(), BASE_SEED_IN_TRAINING})
 _SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
 STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
+_TRAINS = TRAINING_FLAGS | {*STEPS, "trains", "cuda", "on_cuda"}
 SEEDED_BY_SOME = "seeded by some"
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
@@ -370,16 +372,20 @@ class Choices:
         """`steps` are those of the function, with their effects; only those of a choice count."""
         seeds: dict[int, dict[int, set[str]]] = {}
         draws: dict[int, dict[int, set[str]]] = {}
+        told: dict[int, dict[int, set[str]]] = {}
         of: dict[int, int] = {}
         for step, inner in steps:
             if step.choice is not None:
-                call, one, of[call], _ = step.choice
+                call, one, of[call] = step.choice[:3]
                 seeded = {key[5:] for key in inner if key.startswith("seed:")} & _SEEDED
                 seeds.setdefault(call, {}).setdefault(one, set()).update(seeded)
                 drawn = {_GENERATOR.get(key[6:], "") for key in inner if key.startswith("first:")}
                 draws.setdefault(call, {}).setdefault(one, set()).update(drawn)
+                if step.choice.alike:
+                    told.setdefault(call, {}).setdefault(one, set()).update(key for key in inner if _is_told(key))
         self._by_some = _by_fewer(seeds, of, 1)
         self._drawn_by_few = _by_fewer(draws, of, 2)
+        self._told_by_some = _by_fewer(told, of, 1)
 
     def of(self, step: Step, inner: Effects) -> Effects:
         """What of the effects of a step, `inner`, counts: what seeds only if it is picked does so for itself alone, and
@@ -388,6 +394,8 @@ class Choices:
         if step.choice is None:
             return inner
         counted = self._seeded(step, inner)
+        if some := self._told_by_some.get(step.choice[:2]):
+            counted = _without(counted, some)
         few = self._drawn_by_few.get(step.choice[:2])
         if not few:
             return counted
@@ -417,6 +425,20 @@ class Choices:
             mine = {(step.node.owner, generator) for generator in generators}
             changed[SEEDED_BY_SOME] = changed.get(SEEDED_BY_SOME, frozenset()) | mine
         return changed
+
+
+def _without(inner: Effects, gone: set[str]) -> Effects:
+    """The effects `inner` without those that are `gone`, and without all that is told of the draws among them."""
+    channels = {key[5:] for key in gone if key.startswith("draw:")}
+    gone = gone | {f"{kind}:{channel}" for kind in _DRAWS for channel in channels}
+    gone |= {key for key, ref in inner.items() if key.startswith("begin:") and ref[0] in channels}
+    return {key: ref for key, ref in inner.items() if key not in gone}
+
+
+def _is_told(key: str) -> bool:
+    """Whether an effect counts only where all of several modules of one name have it: a draw, or that it trains."""
+    kind, _, what = key.partition(":")
+    return kind == "draw" or (kind == "flag" and what in _TRAINS)
 
 
 def _by_fewer(

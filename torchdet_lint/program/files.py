@@ -16,6 +16,7 @@ from torchdet_lint.program.syntax.unbound import is_part
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +32,8 @@ _TEXTS = 32_000_000
 # How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
 _SHELF = 12
 _IMPORTED_THROUGH = 8
+# Of more modules of one name in other folders nobody can tell which is meant.
+_ELSEWHERE = 4
 # A dotted text in quotes, and what stands before one that an option of a command line has by default, or that a field
 # or an entry of that name is.
 _QUOTED = lazy(r"[\"']([A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+)[\"']")
@@ -79,6 +82,9 @@ class ProjectFiles:
         self._instantiates: dict[tuple[str, str], list[Event]] = {}
         self._optimised: dict[tuple[str, str], frozenset[str]] = {}
         self._adds: dict[str, tuple[str, ...]] = {}
+        self._elsewhere: dict[tuple[str, str], list[Place]] = {}
+        # The files of which nobody knows whether an import that leads nowhere means them.
+        self.guessed: set[str] = set()
         # By the name of an attribute, how often each file that was asked assigns it.
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
@@ -156,6 +162,43 @@ class ProjectFiles:
             paths = (file, *dict.fromkeys(place.path for place in told if place is not None))
             self._adds[file] = tuple(path for path in paths if path in self._outlines and self._outlines[path].paths)
         return self._adds[file]
+
+    def elsewhere(self, dotted: str, file: str) -> list[Place]:
+        """The modules of the project that an absolute name may mean in `file` which leads nowhere from there: in
+        whichever folders that are no packages, where these define what is asked for; none where there are many."""
+        first, *rest = dotted.split(".")
+        if not rest or not first or first in STANDARD or first in self.library.roots:
+            return []
+        if (dotted, file) not in self._elsewhere:
+            found = [
+                place
+                for folder in self._starting.get(first, ())
+                if (place := self.modules.below(folder, dotted)) is not None
+                and self._defines(place)
+                and place.path != file
+            ]
+            self._elsewhere[dotted, file] = found if len(found) <= _ELSEWHERE else []
+            self.guessed.update(place.path for place in self._elsewhere[dotted, file])
+        return self._elsewhere[dotted, file]
+
+    @functools.cached_property
+    def _starting(self) -> dict[str, list[str]]:
+        """By the name of a listed module or package that is in no other package, the folders in which it lies."""
+        found: dict[str, list[str]] = {}
+        for path in sorted(path for path in self.listed if path.endswith(".py")):
+            folder = PurePath(path).parent
+            name, above = (
+                (folder.name, folder.parent) if path.endswith("__init__.py") else (PurePath(path).stem, folder)
+            )
+            if "__init__.py" not in self.modules.listing(str(above)):
+                found.setdefault(name, []).append(str(above))
+        return found
+
+    def _defines(self, place: Place) -> bool:
+        """Whether the module that is meant binds the first of the names that are asked for."""
+        return (
+            bool(place.rest) and self.is_source(place.path) and bool(self.summary(place.path).stands_for(place.rest[0]))
+        )
 
     def files_of(self, dotted: str, file: str) -> list[str]:
         """The files that importing `dotted` runs: the module and the packages that it is in."""

@@ -253,6 +253,9 @@ class Lookup:
         if place is None:
             if name.startswith("."):
                 return [Referent("unknown", file, TOKEN.findall(name)[-1])]
+            if ITEM not in name and (others := self.files.elsewhere(plain, file)):
+                rest = [*(("()",) if paren else ()), *TOKEN.findall(after)]
+                return [one for other in others for one in self._of_module(other.path, [*other.rest, *rest], level)]
             made = self._built(plain, paren, after, level)
             return [*made, Referent("external", "", name)] if ITEM not in name else made
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]

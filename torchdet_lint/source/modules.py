@@ -237,6 +237,10 @@ class ModuleMap:
                         return place
         return None
 
+    def below(self, folder: str, dotted: str) -> Place | None:
+        """The module that an absolute name means where `folder` is on the path."""
+        return self._descend(folder, tuple(dotted.split(".")), top=True)
+
     def _adds(self, file: str) -> tuple[str, ...]:
         """The folders that `file` adds to `sys.path`, as it writes them."""
         known = self._added.get(file)

@@ -118,9 +118,10 @@ class Recorder:
         candidates = [referent for referent in found if referent.kind in _IN_SIGHT]
         self.calls += 1
         call, number = self.calls, 0
+        alike = len(candidates) > 1 and all(referent.file in self.files.guessed for referent in candidates)
         for referent in found:
             if len(candidates) > 1 and referent.kind in _IN_SIGHT:
-                self.choice = Choice(call, number, len(candidates), whichever)
+                self.choice = Choice(call, number, len(candidates), whichever, alike)
                 number += 1
             yield referent
             self.choice = outer
