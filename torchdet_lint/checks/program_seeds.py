@@ -37,7 +37,7 @@ def unseeded_python(entry: Entry, rule: Rule) -> Iterator[Fault]:
 
 def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
     found = entry.leading_to_draw(library)
-    if found is None or f"seed:{library}" in entry.effects or entry.has("perhaps"):
+    if found is None or entry.seeded(library):
         return
     here, draw = found[0].ref, found[1]
     missing = tuple(

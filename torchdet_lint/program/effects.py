@@ -160,6 +160,8 @@ _TRAINS = TRAINING_FLAGS | {*STEPS, "trains", "cuda", "on_cuda"}
 SEEDED_BY_SOME = "seeded by some"
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
+# A method is called by its name, which follows, of what nobody knows.
+NAMED_CALL = "flag:calls "
 # The program hides all GPUs, in every run, before CUDA starts; and it may let some be seen.
 HIDDEN = "flag:hidden"
 VISIBLE = "flag:visible"

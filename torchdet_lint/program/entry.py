@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
@@ -11,6 +12,7 @@ from torchdet_lint.program.effects import (
     BASE_SEED_IN_TRAINING,
     HIDDEN,
     ITEMS,
+    NAMED_CALL,
     STARTED,
     STEPS,
     TRAINING,
@@ -254,7 +256,29 @@ class Entry(NamedTuple):
 
     def seeded(self, library: str) -> bool:
         """Whether the generator of `library` is seeded, as far as anyone can see."""
-        return f"seed:{library}" in self.effects or self.has("perhaps")
+        return f"seed:{library}" in self.effects or self.has("perhaps") or self._may_be_seeded(library)
+
+    def _may_be_seeded(self, library: str) -> bool:
+        """Whether a method seeds `library` that the program calls by its name, of an object of which nobody knows what
+        it is: of a class in the files that it reaches, of which it makes an object somewhere there."""
+        named = {key.removeprefix(NAMED_CALL) for key in self.effects if key.startswith(NAMED_CALL)}
+        files = sorted({node.file for node in self.reached()}) if named else []
+        texts = {file: self.project.files.text(file) for file in files}
+        for file, text in texts.items():
+            summary = self.project.files.summary(file)
+            asked = [method for method in sorted(named) if f"def {method}(" in text]
+            for class_ in summary.defined if asked else ():
+                own = summary.class_summary(class_)
+                seeds = [
+                    method
+                    for method in asked
+                    if own is not None
+                    and method in own.methods
+                    and f"seed:{library}" in self.project.effects(Node(file, own.methods[method], (file, class_)))
+                ]
+                if seeds and any(re.search(rf"(?<!class )\b{class_}\(", one) for one in texts.values()):
+                    return True
+        return False
 
     def without_gradients(self, tensors: Tensors) -> bool:
         """Whether the program evidently runs without gradients: nothing in it trains, and it only evaluates what it

@@ -165,7 +165,8 @@ class ProjectFiles:
 
     def elsewhere(self, dotted: str, file: str) -> list[Place]:
         """The modules of the project that an absolute name may mean in `file` which leads nowhere from there: in
-        whichever folders that are no packages, where these define what is asked for; none where there are many."""
+        whichever folders that are no packages, where these define what is asked for; none where there are many, or
+        where the file itself says from which folders it imports."""
         first, *rest = dotted.split(".")
         if not rest or not first or first in STANDARD or first in self.library.roots:
             return []
@@ -177,7 +178,8 @@ class ProjectFiles:
                 and self._defines(place)
                 and place.path != file
             ]
-            self._elsewhere[dotted, file] = found if len(found) <= _ELSEWHERE else []
+            few = len(found) <= _ELSEWHERE and "sys.path" not in self.text(file)
+            self._elsewhere[dotted, file] = found if few else []
             self.guessed.update(place.path for place in self._elsewhere[dotted, file])
         return self._elsewhere[dotted, file]
 

@@ -25,6 +25,7 @@ Given = dict[_Constructor, dict[str, set["Referent"]]]
 place in `*args`: `*0`."""
 _ROUNDS = 3
 _GIVEN = ("class", "function", "instance")
+_ADDS = ("append", "insert", "extend", "add", "appendleft")
 # The stars of a function that has `*args`.
 _TAKES_MORE = ("*", "***")
 
@@ -124,10 +125,20 @@ class KeptObjects:
         for kind in self.lookup.family(owner) if owner[1] else ():
             if kind.kind == "class":
                 names = self.lookup.files.summary(kind.file).attribute(kind.name, attribute)
+                told = [name[1:] for name in names if name[0] == "$" and _is_dotted(name[1:])]
                 if names:
                     place = (kind.file, f"{kind.name}.__init__")
-                    return [(place, name[1:]) for name in names if name[0] == "$" and _is_dotted(name[1:])]
+                    return [*((place, name) for name in told), *self._registered(kind, attribute, told)]
         return []
+
+    def _registered(self, class_: Referent, attribute: str, names: list[str]) -> Iterator[tuple[tuple[str, str], str]]:
+        """The methods of a class that put one of their parameters `names` into the list which an attribute is."""
+        summary = self.lookup.files.summary(class_.file)
+        own = summary.class_summary(class_.name) if names else None
+        for method, full in sorted(own.methods.items()) if own is not None else ():
+            body = summary.body(full) if method != "__init__" else None
+            kept = set(_put_into(body, attribute)) if body is not None else set()
+            yield from (((class_.file, full), name) for name in names if name in kept)
 
     def _given(self, wanted: Iterable[_Constructor]) -> Given:
         """What the `wanted` constructors are given, and those from which these are given something."""
@@ -221,6 +232,14 @@ def _is_dotted(name: str) -> bool:
     """Whether `name` is a name, or an attribute of one: of no object itself."""
     parts = name.split(".")
     return all(map(str.isidentifier, parts)) and (len(parts) == 1 or parts[0] != "self")
+
+
+def _put_into(body: Body, attribute: str) -> Iterator[str]:
+    """The parameters of a method with this `body` that it puts into the list which an attribute of its object is."""
+    adding = [f"$self.{attribute}.{method}" for method in _ADDS]
+    for event in body.events:
+        if event.kind == "call" and event.positional and any(name in adding for name in event.names):
+            yield from (name[1:] for name in event.positional[-1].names if name[0] == "$")
 
 
 def _bound(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:

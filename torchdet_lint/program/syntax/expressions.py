@@ -317,11 +317,11 @@ class Expressions:
         kin too."""
         if isinstance(over, LITERALS):
             return
-        if isinstance(over, ast.Call) and last_word(over.func) in _PAIRS:
+        if isinstance(over, ast.Call) and last_word(over.func) in _GOES_THROUGH:
             for one in over.args:
                 self.call_iterators(one, branch, deferred=deferred)
         # A container stands for what is in it, and that is not iterated.
-        inside = self.names.elements(over, self.scope)
+        inside = self.names.elements(over, self.scope) if not isinstance(over, ast.Attribute) else ()
         mine = tuple(
             f"{name}.{method}"
             for name in self.names.resolve(over, self.scope)

@@ -29,7 +29,7 @@ from torchdet_lint.program.syntax.conditions import (
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.parameters.rebinding import end_of
-from torchdet_lint.program.syntax.scopes import constant
+from torchdet_lint.program.syntax.scopes import asks_for_method, constant
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     LEAVING,
@@ -551,7 +551,7 @@ class Extractor(Expressions):
                     asked = tested(node.test, self.names, self.scope, -arm, arm)
                     self.tests.extend(one for one in asked if self.scope.kind == "function" or is_of_call(one))
                 body = before_failure(node.body, self.scope) if guards else node.body
-                self.block(body, branch if holds else (*branch, arm))
+                self.block(body, branch if holds or asks_for_method(node.test, self.scope) else (*branch, arm))
                 self.trained -= 0 if guards else trained
                 if (needed := fails_without(node)) is not None:
                     self.need(needed, branch)

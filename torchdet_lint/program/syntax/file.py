@@ -15,6 +15,7 @@ from torchdet_lint.program.syntax.named_texts import OF_PARAMETER, taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import (
+    PASSED_ON,
     accessor,
     as_data,
     entries_returned,
@@ -120,13 +121,23 @@ class File:
             return ()
         values = self.names.values_of(scope)
         given = [one for key in _meant(name, values) for one in values[key]]
-        found = [full for value, where in given for full in self.names.resolve(value, where)]
+        found = [
+            full
+            for value, where in given
+            for full in tuple(self._copied(value, where)) or self.names.resolve(value, where)
+        ]
         for bound in scope.bindings.get(name, ()):
             if bound.kind == "value" and bound.value is not None:
                 found.extend(self.names.resolve(bound.value, scope))
             elif bound.kind == "class":
                 found.append(f"@.{bound.target}")
         return tuple(dict.fromkeys(found))[:NAMES]
+
+    def _copied(self, value: ast.expr, scope: Scope) -> Iterator[str]:
+        """The parameters of which `value` is a copy, a list of all that is in one: `list(hooks or ())`."""
+        if isinstance(value, ast.Call) and value.args and last_word(value.func) in PASSED_ON:
+            names = self.names.resolve(value.args[0], scope)
+            yield from (name for name in names if name[0] == "$" and name[1:].isidentifier())
 
     def setting(self, class_: str, name: str) -> Argument | None:
         """As `Summary.setting`."""

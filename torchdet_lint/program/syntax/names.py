@@ -55,6 +55,7 @@ _OPTION = lazy(
     r"[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
 _INSTANTIATES = "instantiate"
+_ENTRIES = ("items", "values")
 # What takes something from a module by a part of a text.
 _TAKES_PARTS = frozenset({"builtins.getattr", "functools.reduce"})
 _RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)[ \t]*\(\s*(\w+)\s*[,)]")
@@ -161,7 +162,7 @@ class Resolver(Registries):
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self.resolve(node.elt, scope, depth - 1)
         if isinstance(node, ast.Starred):
-            return self.elements(node.value, scope, depth - 1)
+            return self.held(node.value, scope, depth)
         if isinstance(node, ast.Lambda):
             return [f"@.{self.scopes.lambdas[node]}"] if node in self.scopes.lambdas else ()
         if isinstance(node, ast.BinOp):
@@ -223,8 +224,21 @@ class Resolver(Registries):
                 if home is not None and bound.value is not None and bound.kind in ("value", "part")
             ]
         elif isinstance(node, ast.Attribute):
-            values = self.kept(node, scope, depth)
+            return self._kept_elements(node, scope, depth)
         return [name for value, where in values for name in self.elements(value, where, depth - 1)]
+
+    def _kept_elements(self, node: ast.Attribute, scope: Scope, depth: int) -> list[str]:
+        """The names of what is in the attribute `node` of `self`. What another method was given to put there is in the
+        attribute, whatever that method calls it."""
+        kept = self.kept(node, scope, depth)
+        whole = f"$self.{node.attr}"
+        found = [
+            whole if where is not scope and _is_parameter(name) else name
+            for value, where in kept
+            for name in self.elements(value, where, depth - 1)
+        ]
+        # A list of objects in sight stands for these alone, and for all of them.
+        return [*found, whole] if found and all(isinstance(value, LITERALS) for value, _ in kept) else found
 
     def _values(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
         """The names of what the dictionary `node` holds."""
@@ -304,7 +318,10 @@ class Resolver(Registries):
     def held(self, container: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names of what is in `container`, as far as it is filled in sight; of one that a caller gives, what the
         container stands for, as a display stands for what is in it."""
-        given = (name for name in self.resolve(container, scope, depth - 1) if name.startswith("$") and "(" not in name)
+        whole = container
+        if isinstance(whole, ast.Call) and isinstance(whole.func, ast.Attribute) and whole.func.attr in _ENTRIES:
+            whole = whole.func.value
+        given = (name for name in self.resolve(whole, scope, depth - 1) if name.startswith("$") and "(" not in name)
         return self.elements(container, scope, depth - 1) or tuple(given)
 
     def _resolve_parameter(self, name: str, bound: Bound, home: Scope, scope: Scope, depth: int) -> list[str]:
@@ -370,7 +387,8 @@ class Resolver(Registries):
             named = _text_of_parameter(node.args[1], scope) if last == "*" else ""
             for name in self.resolve(node.args[0], scope, depth - 1):
                 # A caller may say which method of an object of the class is meant.
-                yield self._joined(name, named if named and name.startswith("$self") else last)
+                of_object = name.startswith("$self") or (name.endswith("()") and name[0] in "@.")
+                yield self._joined(name, named if named and of_object else last)
         else:
             yield f"{function}()"
 
@@ -726,6 +744,11 @@ def _text_of_parameter(text: ast.expr, scope: Scope) -> str:
     bounds = scope.bindings.get(text.id, ()) if isinstance(text, ast.Name) and scope.kind == "function" else ()
     given = bool(bounds) and all(bound.kind in ("parameter", "default") for bound in bounds)
     return f"{OF_PARAMETER}{text.id}}}" if isinstance(text, ast.Name) and given else ""
+
+
+def _is_parameter(name: str) -> bool:
+    """Whether `name` stands for a parameter of a function, and for nothing of it."""
+    return name[0] == "$" and name[1:].isidentifier() and name not in ("$self", "$cls", "$super")
 
 
 def _class_of(names: Names) -> list[str]:

@@ -451,6 +451,28 @@ class Scopes:
             self._bind_target(scope, target, None)
 
 
+def asks_for_method(test: ast.expr, scope: Scope) -> bool:
+    """Whether a test asks of an element that a loop goes through, or of what `getattr` takes of one, only if that is
+    there: `hasattr(hook, name)`, `callable(method)`, `method is not None`."""
+    match test:
+        case ast.Call(func=ast.Name(id="hasattr" | "callable"), args=[asked, *_]):
+            subject = asked
+        case ast.Compare(left=asked, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            subject = asked
+        case ast.Name():
+            subject = test
+        case _:
+            return False
+    subject = followed(subject, scope)[0]
+    taken = isinstance(subject, ast.Call) and isinstance(subject.func, ast.Name) and subject.func.id == "getattr"
+    if isinstance(subject, ast.Call) and taken and subject.args:
+        subject = subject.args[0]
+    elif not isinstance(test, ast.Call):
+        return False  # an element itself may be None in one run and not in another
+    bounds = scope.bindings.get(subject.id, ()) if isinstance(subject, ast.Name) and scope.kind == "function" else ()
+    return bool(bounds) and all(bound.kind == "element" for bound in bounds)
+
+
 def followed(node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
     """The one expression that a name stands for, and where; the name itself where there are several."""
     for _ in range(DEPTH):

@@ -353,8 +353,9 @@ def added_to(node: ast.AugAssign | ast.Expr) -> tuple[ast.expr | None, ast.expr 
         return None, None
     if call.func.attr in ("append", "insert"):
         return call.func.value, ast.List([call.args[-1]], ast.Load())
-    if call.func.attr == "extend" and isinstance(call.args[0], LITERALS):
-        return call.func.value, call.args[0]
+    if call.func.attr == "extend":
+        given = call.args[0]
+        return call.func.value, given if isinstance(given, LITERALS) else ast.List([ast.Starred(given)], ast.Load())
     return None, None
 
 

@@ -9,6 +9,7 @@ import msgspec
 from torchdet_lint.program.effects import (
     BESIDE,
     BUILT,
+    NAMED_CALL,
     SEEDED,
     STARTED,
     TOKEN,
@@ -312,6 +313,8 @@ class Transfer(Recorder):
             self.built(name, referent, one)
             if referent.kind == "unknown" and name.startswith("$self."):
                 self.asks.append(name)
+                if NAMED in name and referent.name.isidentifier():
+                    self.add("flag", referent.name, f"{NAMED_CALL}{referent.name}".removeprefix("flag:"))
         self.event = event
         self._transforms(event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
