@@ -814,6 +814,54 @@ def test_a_loader_is_not_said_to_repeat_today_where_the_seed_may_be_a_random_num
     assert [message.endswith("(repeatable with a fixed seed of torch)") for message in told] == [True]
 
 
+CFG = "from config import cfg"
+ARGPARSE = (
+    "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--seed', type=int, DEFAULT)\n"
+    "args = parser.parse_args()"
+)
+NO_DEFAULT = ARGPARSE.replace(", DEFAULT", "")
+DEFAULT_NONE, DEFAULT_3 = (ARGPARSE.replace("DEFAULT", f"default={value}") for value in ("None", "3"))
+SEEDED = "torch.manual_seed(OPTION)"
+YAML = {"configs/a.yaml": "SEED: 5\n"}
+WITHIN = "def seed_all(seed):\n    if seed is not None and seed >= 0:\n        torch.manual_seed(seed)\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "option", "seeds", "others", "today"),
+    [
+        (CFG, "cfg.SEED", "if OPTION >= 0:\n    SEEDED", {}, False),
+        (CFG, "cfg.SEED", "if OPTION < 0:\n    pass\nelse:\n    SEEDED", {}, False),
+        (CFG, "cfg.SEED", "if OPTION != -1 and cfg.FAST:\n    SEEDED", {}, False),
+        (CFG, "cfg.SEED", "if OPTION >= 0:\n    seed_all(OPTION)", {}, False),
+        (DEFAULT_NONE, "args.seed", "if OPTION is not None:\n    seed_all(OPTION)", {}, False),
+        (NO_DEFAULT, "args.seed", "if OPTION:\n    seed_all(OPTION)", {}, False),
+        (DEFAULT_3, "args.seed", "if OPTION is not None:\n    seed_all(OPTION)", {}, True),
+        (ARGPARSE.replace("DEFAULT", "required=True"), "args.seed", "if OPTION:\n    seed_all(OPTION)", {}, True),
+        (CFG, "cfg.SEED", "if OPTION >= 0:\n    SEEDED\ntorch.manual_seed(0)", {}, True),
+        (CFG, "cfg.SEED", "if OPTION >= 0:\n    seed_all(OPTION)", YAML, True),
+        (CFG, "cfg.SEED", "if OPTION < 0:\n    SEEDED", {}, True),
+        (CFG, "cfg.OTHER", "if OPTION >= 0:\n    SEEDED", {}, True),
+    ],
+)  # fmt: skip
+def test_a_seed_that_no_option_in_sight_asks_for_is_not_said_to_be_set_today(
+    settings, option, seeds, others, today, project
+):
+    body = "\n".join(
+        [*seeds.replace("SEEDED", SEEDED).replace("OPTION", option).split("\n"), "print(list(loader([0, 1])))"]
+    )
+    folder = project(
+        data_DOT_py=SHUFFLING,
+        config_DOT_py="class Config(dict):\n    pass\n\ncfg = Config()\ncfg.SEED = -1\n",
+        train_DOT_py=f"import torch\nfrom data import loader\n{settings}\n\n{WITHIN}\n{GUARD}"
+        + "".join(f"    {line}\n" for line in body.split("\n")),
+    )
+    for name, text in others.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    (told,) = [one.message for one in lint(folder) if one.code == "TDL302"]
+    assert told.endswith("(repeatable today: torch is seeded)" if today else "(repeatable with a fixed seed of torch)")
+
+
 @pytest.mark.parametrize("named", [(), ("train.py", "data.py")])
 def test_a_seed_that_another_file_draws_for_an_option_is_not_said_to_repeat_today(project, named):
     folder = project(

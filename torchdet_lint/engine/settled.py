@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchdet_lint.engine.optional_seeds import OptionalSeeds
 from torchdet_lint.engine.outcome import (
     BACKWARD,
     DRAWN,
@@ -366,8 +367,8 @@ class Settling:
         return sorted(name for name in own - {MODULE, STARTED} if not others.reaches(entry.file, name))
 
     def _fresh(self, entries: Sequence[Entry], wanted: Iterable[str]) -> set[str]:
-        """The files that a program reaches which may seed itself with something that is different in every run: asked
-        of those that reach a loader."""
+        """The files that a program reaches which may seed itself with something that is different in every run, or does
+        so only where an option asks for it: asked of those that reach a loader."""
         named = self.whole.named
         loaders = {path for path in wanted if any(one.code in LOADERS for one in named[path].findings)}
         reaching = self.points.reaching(loaders, (entry.file for entry in entries))
@@ -378,6 +379,8 @@ class Settling:
         around = self.points.reached(loading) - self.records.keys() if loading else ()
         afresh |= {one for one in around if one.endswith(".py") and _DRAWN_SEED.search(self.project.files.text(one))}
         seeding = self.points.reaching(afresh, loading) if afresh else set()
+        optional = OptionalSeeds(self.project)
+        seeding |= {entry.file for entry in entries if entry.file in reaching and optional.of(entry)}
         return self.points.reached(path for path in loading if path in seeding)
 
     def _seeds_afresh(self, path: str) -> bool:
