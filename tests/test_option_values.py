@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchdet_lint.dataflow.option_values import given_in_code, given_in_data
+from torchdet_lint.prefilter.option_values import given_in_code, given_in_data
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.option_values import given_in_code
 from torchdet_lint.dataflow.relatives import annotated_class
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.module.tree import named_parameters, positional
+from torchdet_lint.prefilter.option_values import given_in_code
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value

@@ -356,6 +356,10 @@ def _parts_that_count(node: cst.CSTNode, number: str, silent: Collection[str]) -
     """The children of `node` in which `number` would decide more than what is shown and when."""
     if isinstance(node, cst.Call) and (last_word(node.func) in silent or bare(node.func).startswith(_SCREEN)):
         return ()
+    if isinstance(node, cst.Raise):
+        return ()  # whoever fails tells only where
+    if isinstance(node, cst.Assert):
+        return (node.test,)
     if isinstance(node, (cst.If, cst.While)):
         return (node.body,) if node.orelse is None else (node.body, node.orelse)
     if isinstance(node, cst.For) and number in names_in(node.target):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.option_values import given_in_code, given_in_data
 from torchdet_lint.module.module import Module, SyntaxFault
+from torchdet_lint.prefilter.option_values import given_in_code, given_in_data
 from torchdet_lint.regex import lazy
 from torchdet_lint.source import data_files
 from torchdet_lint.source.decoding import SourceFault, decode

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.engine.optional_seeds import OptionalSeeds
 from torchdet_lint.engine.outcome import (
     BACKWARD,
     DRAWN,
@@ -31,6 +30,7 @@ from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.parameters.unpassed import left_off
+from torchdet_lint.program.unrun.optional_seeds import OptionalSeeds
 from torchdet_lint.program.unrun.uncalled import uncalled
 from torchdet_lint.program.unrun.unreached import Place, Unreached
 from torchdet_lint.regex import lazy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import STARTED
@@ -172,4 +173,4 @@ class Imports:
 
 
 def _folder_of(file: str) -> str:
-    return os.path.split(file)[0]
+    return str(PurePath(file).parent)

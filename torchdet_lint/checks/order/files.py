@@ -217,7 +217,7 @@ def _listed(module: Module, call: Call, uses: Sequence[Use], zips: Mapping[int, 
     else:
         return None
     changes, safe = _sorting(module, call)
-    details = {"call": module.code(node.func)}
+    details = {"call": module.code(node.func), "help": "entries" if _ENTRIES in call.names else "listing"}
     if use is not None and _is_last(use):
         # By name, the last of `epoch_9` and `epoch_10` is the ninth.
         safe, details["help"] = False, "last"
@@ -362,7 +362,8 @@ def _walked(module: Module, call: Call) -> Violation | None:
 def _found(
     node: cst.CSTNode, details: dict[str, str], use: Use, variant: str = "", changes: tuple[Change, ...] = ()
 ) -> Violation:
-    """The listing `node`, of which `use` takes the order."""
+    """The walk `node`, of which `use` takes the order."""
+    details["help"] = "walk"
     return Violation(node, details, variant, severity_of(use), related=telling(use), changes=changes)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
-import os
 import re
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.dataflow.option_values import given_in_code, given_in_data
+from torchdet_lint.prefilter.option_values import given_in_code, given_in_data
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.effects import WORKER
 from torchdet_lint.program.events import GUARD
@@ -119,15 +119,15 @@ class OptionalSeeds:
 
     def _data(self, files: frozenset[str]) -> list[str]:
         """The files of data beside those of a program, and in folders of configurations there and below the root."""
-        around = {os.path.split(file)[0] for file in files} | {self.files.modules.root}
+        around = {str(PurePath(file).parent) for file in files} | {self.files.modules.root}
         below = {
-            os.path.join(folder, entry[:-1])
+            str(PurePath(folder, entry[:-1]))
             for folder in around
             for entry in self.files.modules.listing(folder)
             if entry.endswith("/") and _CONFIGURES.search(entry)
         }
         found = [
-            os.path.join(folder, name)
+            str(PurePath(folder, name))
             for folder in sorted(around | below)
             for name in data_files.names(self.files.modules.listing(folder))
         ]
