@@ -28,9 +28,9 @@ from torchdet_lint.program.effects import STARTED, WORKER
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
+from torchdet_lint.program.seeding.optional_seeds import OptionalSeeds
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.parameters.unpassed import left_off
-from torchdet_lint.program.unrun.optional_seeds import OptionalSeeds
 from torchdet_lint.program.unrun.uncalled import uncalled
 from torchdet_lint.program.unrun.unreached import Place, Unreached
 from torchdet_lint.regex import lazy

@@ -26,8 +26,8 @@ from torchdet_lint.program.effects import (
     combine,
 )
 from torchdet_lint.program.events import GUARD, LOADED, MODULE
-from torchdet_lint.program.seeders import Seeders
-from torchdet_lint.program.shared_jobs import shares_jobs
+from torchdet_lint.program.seeding.seeders import Seeders
+from torchdet_lint.program.seeding.shared_jobs import shares_jobs
 from torchdet_lint.program.transfer.passing import ruled_out
 
 if TYPE_CHECKING:
