@@ -9,13 +9,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import Choices, Effects, Kept, Node, Settings, Step, combine, handed
+from torchdet_lint.program.effects import (
+    Choices,
+    Effects,
+    Kept,
+    Made,
+    Node,
+    Settings,
+    Step,
+    combine,
+    draws_unseeded,
+    handed,
+)
 from torchdet_lint.program.files import ProjectFiles
 from torchdet_lint.program.imported import Imports
 from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
 from torchdet_lint.program.knowledge import tables_of
 from torchdet_lint.program.lookup import Lookup
 from torchdet_lint.program.object_settings import ObjectSettings
+from torchdet_lint.program.objects.unused_loaders import Trees, UnusedLoaders
 from torchdet_lint.program.transfer.narrowing import Narrowing
 from torchdet_lint.program.transfer.transfer import Transfer
 from torchdet_lint.program.transfer.wanted import Wanted
@@ -76,6 +88,8 @@ class Project:
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
         self._notes: dict[Node, Notes] = {}
+        self._unused: dict[Node, frozenset[Made]] = {}
+        self._trees = Trees(self.files)
         self._base: Project | None = None
         self._numbers: dict[Node, int] = {}
         self._shared = self._alike = NodeSet(self._numbers)
@@ -87,9 +101,9 @@ class Project:
             project = project._base
             known = project._steps.get(node)
         if known is None:
-            transfer = Transfer(project.lookup, node, project.narrowing)
+            transfer = Transfer(project.lookup, node, project.narrowing, project._unused.get(node, ()))
             known = project._steps[node] = transfer.run()
-            notes = notes_of(transfer.constructors, transfer.factories, transfer.asks, transfer.decides)
+            notes = notes_of(transfer.constructors, transfer.factories, transfer.asks, transfer.decides, transfer.loads)
             transfer.release()
             if notes is not None:
                 project._notes[node] = notes
@@ -105,14 +119,14 @@ class Project:
             asking = objects.asking()
             kept = objects.of(asking) if asking else {}
             if kept.keys() <= project.lookup.kept.keys():
-                return project._with_settings(reached, notes)
+                return project._with_settings(reached, notes)._without_unused_loaders(start)
             again = {
                 node
                 for node, attributes in asking.items()
                 if any((node.owner[0], node.owner[1], attribute) in kept for attribute in attributes)
             }
             project = project._with(project.lookup.kept | kept, {}, again, reached)
-        return project._with_settings(*project._noted(start))
+        return project._with_settings(*project._noted(start))._without_unused_loaders(start)
 
     def _importing(self, start: Node) -> Project:
         """The project in which registries hold what is registered in the files that the program `start` imports: the
@@ -129,7 +143,7 @@ class Project:
             for node in reached
             if any(step.node is not None and step.node.file in registering - imported for step in self.steps(node))
         }
-        return self._with({}, {}, again, reached, imported)
+        return self._with({}, {}, again, reached, imported=imported)
 
     def _noted(self, start: Node) -> tuple[list[Node], dict[Node, Notes]]:
         """The nodes that `start` reaches, and the notes on those that have some."""
@@ -150,6 +164,24 @@ class Project:
             if any((*node.owner, name) in settings for name in notes[node].decides) and self._has_effects(node)
         }
         return self._with(self.lookup.kept, settings, again, reached) if again else self
+
+    def _without_unused_loaders(self, start: Node) -> Project:
+        """The project in which loaders draw nothing that the program makes and never goes through."""
+        if not any(draws_unseeded(key, self.effects(start)) for key in self.effects(start)):
+            return self
+        reached, notes = self._noted(start)
+        if len(reached) >= _REACHED:
+            return self
+        loaders = UnusedLoaders(self.lookup, self._trees, reached, self.steps)
+        unused: dict[Node, frozenset[Made]] = {}
+        for node in (node for node, told in notes.items() if told.loads):
+            steps = self.with_effects(node)
+            drawing = {step.ref[1:3] for step, inner in steps if any(key.startswith("draw:") for key in inner)}
+            made = [one for one in notes[node].loads if one.told in drawing]
+            found = frozenset(one for one in made if loaders.is_unused(node, one))
+            if found:
+                unused[node] = found
+        return self._with(self.lookup.kept, self.lookup.settings, {*unused}, reached, unused=unused) if unused else self
 
     def _has_effects(self, node: Node) -> bool:
         """Whether a step of `node` that stands on a branch, calls something or puts it on a device has an effect."""
@@ -182,16 +214,20 @@ class Project:
         settings: Settings,
         again: set[Node],
         reached: list[Node],
+        *,
         imported: frozenset[str] | None = None,
+        unused: dict[Node, frozenset[Made]] | None = None,
     ) -> Project:
-        """The project with what is `kept` and the `settings`, the steps of `again` among the `reached` nodes still to
-        be worked out, and the effects of what leads there."""
+        """The project with what is `kept`, the `settings` and the `unused` loaders, the steps of `again` among the
+        `reached` nodes still to be worked out, and the effects of what leads there; `imported` are the files whose
+        registrations count."""
         other = object.__new__(Project)
         other.library, other.facts, other.files = self.library, self.facts, self.files
         other.lookup = Lookup(self.files, self.facts, kept, settings, imported or self.lookup.imported)
         other.narrowing = self.narrowing.by(other.lookup)
         other.imports = self.imports
         other._steps, other._notes, other._effects = {}, {}, {}
+        other._unused, other._trees = unused or {}, self._trees
         other._base, other._numbers = self, self._numbers
         other._shared = NodeSet(self._numbers, (node for node in reached if node not in again))
         leading = self._leading_to(again, reached)

@@ -90,6 +90,22 @@ class Process(NamedTuple):
     start: Ref
 
 
+class Made(NamedTuple):
+    """A call that makes a loader: row, column, and the last word of what is called. Where a function makes it of what
+    it is given, the call stands `within` that, which is called at the place `call`."""
+
+    row: int
+    column: int
+    word: str
+    within: Node | None = None
+    call: tuple[int, int] = (0, 0)
+
+    @property
+    def told(self) -> tuple[int, int]:
+        """The place in the function that is told of what the loader draws."""
+        return self.call if self.within is not None else (self.row, self.column)
+
+
 class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later`, `process` or `worker` (of
     `node`).
@@ -106,7 +122,7 @@ class Step(NamedTuple):
     parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which only the
     weights are read. What a `passing` one draws may come before a seed. A step of a `choice` happens if that is made.
     A method of an object that the target of a process is given runs `within` that process. A draw `alongside` a tensor
-    is from the generator of the device on which that is.
+    is from the generator of the device on which that is. What a `reloaded` one draws for weights is replaced.
     """
 
     kind: str
@@ -127,6 +143,7 @@ class Step(NamedTuple):
     passing: bool = False
     within: Process | None = None
     alongside: bool = False
+    reloaded: bool = False
 
     @property
     def process(self) -> Process | None:
@@ -251,6 +268,12 @@ def _below_own_seeds(inner: Effects, generators: set[str]) -> Effects:
     return {key: ref for key, ref in inner.items() if key not in gone}
 
 
+def draws_unseeded(key: str, effects: Effects) -> bool:
+    """Whether an effect is a draw from a generator that `effects` seed nowhere."""
+    kind, _, channel = key.partition(":")
+    return kind == "draw" and f"seed:{_GENERATOR.get(channel, channel)}" not in effects
+
+
 def channels_of(generator: str) -> list[str]:
     """The channels that draw from `generator`."""
     return [channel for channel, home in _GENERATOR.items() if home == generator]
@@ -269,6 +292,8 @@ def _own(step: Step) -> Effects:
 
 def handed(inner: Effects, step: Step) -> Effects:
     """The effects of `step`: what becomes one of the effects of the function that it calls, `inner`."""
+    if step.reloaded:
+        return _without_weights(handed(inner, step._replace(reloaded=False)))
     if step.passing:
         return _passing(handed(inner, step._replace(passing=False)))
     if step.node is None:
@@ -290,6 +315,14 @@ def handed(inner: Effects, step: Step) -> Effects:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)
     return _in_training(inner) if step.trained else inner
+
+
+def _without_weights(inner: Effects) -> Effects:
+    """The effects of what makes a model that gets other weights."""
+    gone = {f"{kind}:weights" for kind in _DRAWS}
+    if inner.get("begin:torch", ("",))[0] == "weights":
+        gone.add("begin:torch")
+    return {key: ref for key, ref in inner.items() if key not in gone}
 
 
 def _passing(inner: Effects) -> Effects:

@@ -102,7 +102,8 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     """An argument: the names it stands for, and its value where that is a constant (`known`). It is `unsure` whether a
     dictionary that is unpacked, and of which not all is in sight, passes it; one that is `present` is evidently not
     None, whatever it is. Of a loader that is made in sight, `loader` is what iterating it does; of one that is a
-    parameter, `rebound` says what became of it before."""
+    parameter, `rebound` says what became of it before. What a loader is given was `made` at that row and column, where
+    one call in the same body makes it."""
 
     names: Names = ()
     known: bool = False
@@ -111,6 +112,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     present: bool = False
     loader: Event | None = None
     rebound: tuple[Rebinding, ...] = ()
+    made: tuple[int, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -132,7 +134,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a conditional
     expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
     only weights. One that reads `data` loads that, and no weights. What a `passing` one draws reaches no result unless
-    it is drawn again. One that `downloads` stands below a question for that.
+    it is drawn again. One that `downloads` stands below a question for that. What is
+    drawn for the weights of `reloaded`, the model that is made, is replaced before anything reads it.
     """
 
     kind: str
@@ -160,6 +163,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     data: bool = False
     passing: bool = False
     downloads: bool = False
+    reloaded: Names = ()
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from torchdet_lint.program.transfer.passing import bound_arguments, placed, star
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from torchdet_lint.program.effects import Kept
+    from torchdet_lint.program.effects import Kept, Made
     from torchdet_lint.program.events import Argument, Body, Event
     from torchdet_lint.program.lookup import Lookup
     from torchdet_lint.program.transfer.narrowing import Narrowing
@@ -33,12 +33,13 @@ _TAKES_MORE = ("*", "***")
 class Notes(NamedTuple):
     """What a node does that bears on attributes: it calls constructors, and `factories`, functions that hand on what
     they are given; it `asks`, calls through attributes of `self` of which nobody knows what they are; and what
-    attributes of `self` are, if constants, `decides` what it does."""
+    attributes of `self` are, if constants, `decides` what it does. It `loads`, makes loaders."""
 
     constructors: tuple[tuple[Referent, Event], ...]
     factories: tuple[tuple[Referent, Event], ...]
     asks: tuple[str, ...]
     decides: tuple[str, ...]
+    loads: tuple[Made, ...] = ()
 
 
 class _Argument(NamedTuple):
@@ -260,7 +261,9 @@ def notes_of(
     factories: Iterable[tuple[Referent, Event]],
     asks: Iterable[str],
     decides: Iterable[str],
+    loads: Iterable[Made],
 ) -> Notes | None:
     """Notes on a node, if there is anything to note."""
-    notes = Notes(tuple(constructors), tuple(factories), tuple(dict.fromkeys(asks)), tuple(dict.fromkeys(decides)))
+    once = (tuple(dict.fromkeys(asks)), tuple(dict.fromkeys(decides)), tuple(dict.fromkeys(loads)))
+    notes = Notes(tuple(constructors), tuple(factories), *once)
     return notes if any(notes) else None

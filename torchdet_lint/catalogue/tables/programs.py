@@ -48,6 +48,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     lazy: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
     redraws: frozenset[str] = frozenset()
+    shares: frozenset[str] = frozenset()
     from_0_to_1: frozenset[str] = frozenset()
     between_bounds: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()

@@ -40,6 +40,8 @@ _SOMETHING = (
 _GIVES_SOMETHING = lazy(
     r"(?:torch|numpy)\.[a-z]\w*(?:\(\)\.(?!get\b)\w+)*|builtins\.(?:dict|float|int|len|list|range|set|sorted|str|tuple)|(?:.*[.:])?[A-Z]\w*"
 )
+# How the names end of what makes loaders.
+_LOADERS = "Loader"
 _PARSER = "argparse.ArgumentParser()"
 # What stands behind a dictionary that is changed.
 _CHANGES = ("[", ".update", ".setdefault")
@@ -75,6 +77,14 @@ class Arguments:
         shown = names or ((f"?.{tail}",) if tail else ())
         return Argument(shown, present=present, loader=loader, rebound=rebound)
 
+    def _loaded(self, node: ast.expr) -> Argument:
+        """An argument of a loader, with the call that makes it in the same body."""
+        found = self.argument(node)
+        made, where = followed(node, self.scope) if found.names else (node, self.scope)
+        if not isinstance(made, ast.Call) or where is not self.scope:
+            return found
+        return replace(found, made=(made.lineno, made.col_offset))
+
     def loader(self, node: ast.expr) -> Event | None:
         """What iterating `node` does, where that is a loader made in sight, or an attribute that is given one alone."""
         if self._in_loader:
@@ -84,7 +94,7 @@ class Arguments:
             if not (isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON):
                 break
             made, where = self._kept(*followed(made.args[0], where))
-        if not isinstance(made, ast.Call) or not last_word(made.func).endswith("Loader"):
+        if not isinstance(made, ast.Call) or not last_word(made.func).endswith(_LOADERS):
             return None
         names = self.names.resolve(made.func, where)
         if not names:
@@ -127,8 +137,9 @@ class Arguments:
         """What a call is given by place and by name, and whether there may be more."""
         opaque = any(isinstance(arg, ast.Starred) for arg in node.args) or last_word(node.func) == _OF_OPTIONS
         given = (self._rest(arg) if isinstance(arg, ast.Starred) else arg for arg in node.args)
-        positional = tuple(self.argument(arg) for arg in given if arg is not None)
-        keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
+        argument = self._loaded if last_word(node.func).endswith(_LOADERS) else self.argument
+        positional = tuple(argument(arg) for arg in given if arg is not None)
+        keywords = {word.arg: argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg in self.names.words.configures:
                 keywords = self.configured(word.value, self.names.words.configures[word.arg]) | keywords

@@ -49,6 +49,7 @@ from torchdet_lint.program.syntax.shapes import (
 from torchdet_lint.program.syntax.training.descent import may_step, steps
 from torchdet_lint.program.syntax.training.downloads import downloading
 from torchdet_lint.program.syntax.training.loaded import DataUses
+from torchdet_lint.program.syntax.training.reloaded import reloaded
 from torchdet_lint.program.syntax.training.untrained import (
     applies,
     frozen,
@@ -128,6 +129,9 @@ class Extractor(Expressions):
         self.counts = "parameters()" in text or _COUNTING.search(text) is not None
         redraws = "seed" in text and any(word in text for word in self.words.redraws)
         self.redrawn = redrawn(scope, self.words.redraws) if redraws else frozenset()
+        found = reloaded(body, self._wraps) if "load_state_dict" in text else {}
+        left = self._unread(frozenset(found.values()))
+        self.reloading = frozenset(statement for statement, name in found.items() if name in left)
         switches = any(word in text for word in names.switch_words)
         self.scored = self._unread(scored(body, lambda node: self.switched(node, None))) if switches else frozenset()
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
@@ -151,6 +155,10 @@ class Extractor(Expressions):
     def _traces_or_applies(self, call: ast.Call) -> bool:
         """The same, or whether it applies a model that is only looked at."""
         return self._traces(call) or (isinstance(call.func, ast.Name) and call.func.id in self.inspected)
+
+    def _wraps(self, call: ast.Call) -> bool:
+        """Whether a call gives back the model that it is given, with the same weights."""
+        return any(name in self.words.shares for name in self.names.resolve(call.func, self.scope))
 
     def _loads(self, call: ast.Call) -> bool:
         """Whether a call reads what was saved."""
@@ -664,12 +672,14 @@ class Extractor(Expressions):
         self.without_gradient = self._makes(node, frozen_here) or self._makes(node, self.scored)
         self.unapplied = self._makes(node, self.unread)
         self.kept = self._kept(node)
+        value = node.value if node in self.reloading and isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        self.reloaded = self.names.resolve(value, self.scope) if value is not None else ()
         self.downloads = node in self.below_downloads
         self.trained += self._coloured
         self.effects(node, branch)
         self.trained -= self._coloured
         self.idle = self.sized = self.without_gradient = self.unapplied = self.passing = False
-        self.kept = ""
+        self.kept, self.reloaded = "", ()
 
     def _kept(self, node: ast.stmt) -> str:
         """The name of the attribute of `self` in which a statement keeps an embedding, where the file reads no more of

@@ -86,6 +86,7 @@ class Recorder:
                 event.passing,
                 within,
                 alongside,
+                bool(event.reloaded),
             )
         )
 

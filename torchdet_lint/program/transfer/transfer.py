@@ -14,6 +14,7 @@ from torchdet_lint.program.effects import (
     STARTED,
     TOKEN,
     WORKER,
+    Made,
     Node,
     Process,
     Ref,
@@ -34,6 +35,7 @@ from torchdet_lint.program.events import (
     Argument,
     Body,
     Event,
+    Names,
 )
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
@@ -68,7 +70,7 @@ from torchdet_lint.program.transfer.recorder import Recorder
 from torchdet_lint.program.transfer.relays import captured, followed, handed_parameters, relayed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
@@ -90,7 +92,8 @@ _RELAYS = 3
 class Transfer(Recorder):
     """The transfer function of one node: its events in, its steps out."""
 
-    def __init__(self, lookup: Lookup, node: Node, narrowing: Narrowing) -> None:
+    def __init__(self, lookup: Lookup, node: Node, narrowing: Narrowing, unused: Collection[Made] = ()) -> None:
+        """`unused` are the loaders that nothing goes through."""
         super().__init__(lookup, node)
         self.wanted = narrowing.wanted
         self.libraries = LibraryCalls(self)
@@ -106,6 +109,11 @@ class Transfer(Recorder):
         self.constructors: list[tuple[Referent, Event]] = []
         self.factories: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
+        # The loaders that are made, of which some may draw.
+        self.loads: list[Made] = []
+        self._unused = unused
+        # The event of a call that stands in this function itself.
+        self._own: Event | None = None
         # The functions that are defined in arms that do not run.
         self._undefined: frozenset[str] = frozenset()
         self._narrowed: dict[str, tuple[Referent, ...]] = {}
@@ -285,6 +293,8 @@ class Transfer(Recorder):
         if self._is_of_its_own(event):
             return
         self.event = event = self._with_rest(event)
+        if event.reloaded and not self._loads_all(event.reloaded):
+            self.event = event = msgspec.structs.replace(event, reloaded=())
         found: dict[Referent, str] = {}
         for name in event.names:
             if name.endswith(_GONE):
@@ -308,7 +318,9 @@ class Transfer(Recorder):
             if one.unapplied and referent.kind not in ("class", "external"):
                 # A function may keep what it gives, and apply it.
                 self.event = one = msgspec.structs.replace(one, unapplied=False)
+            self._own = one
             self.called(*of_class_above(self.lookup, self.node, name, referent, one))
+            self._own = None
             self.hints.out_of_sight(name, referent, one)
             self.built(name, referent, one)
             if referent.kind == "unknown" and name.startswith("$self."):
@@ -319,6 +331,19 @@ class Transfer(Recorder):
         self._transforms(event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
+
+    def _loads_all(self, names: Names) -> bool:
+        """Whether `names` stand for models alone, of which `load_state_dict` is torch's."""
+        found = [one for name in names for one in self.stands_for(name)]
+        return bool(found) and all(
+            one.kind == "external"
+            or (
+                one.kind == "instance"
+                and self.lookup.derives((one.file, one.name), self.facts.words.modules)
+                and not any(own.kind == "function" for own in self.lookup.class_attribute(one, "load_state_dict"))
+            )
+            for one in found
+        )
 
     def _with_rest(self, event: Event) -> Event:
         """`event` with the `**options` of the function around, where these are known."""
@@ -542,6 +567,8 @@ class Transfer(Recorder):
                     self._loader_handed(target, inner, use, referents, constant)
                 if target.kind != "external" or self.loaders.tells(callee.owner, callee.name, inner):
                     continue
+                if target.name in self.facts.loaders and self._is_unused(self._made_in(callee, constant, inner)):
+                    continue
                 for runner in self.facts.runners.get(target.name, ()):
                     if runner.workers and self.libraries.in_workers(inner, runner, constant):
                         continue
@@ -553,6 +580,12 @@ class Transfer(Recorder):
                         self.event = outer
                     if runner.process:
                         self._beside(runner, inner, use, referents, callee)
+
+    def _made_in(self, callee: Referent, constant: Mapping[str, Any], inner: Event) -> Made:
+        """The loader that the call `inner` makes in a function which is called here with these constants."""
+        within = Node(callee.file, callee.name, callee.owner, tuple(constant.items()))
+        word = inner.names[0].rpartition(".")[2]
+        return Made(inner.row, inner.column, word, within, (self.event.row, self.event.column))
 
     def _loader_handed(
         self, class_: Referent, inner: Event, use: str, referents: Sequence[Referent], constant: Mapping[str, Any]
@@ -673,6 +706,9 @@ class Transfer(Recorder):
             for runner in facts.runners[COMMAND_LINE]:
                 self.run_handed(runner, event)
             return True
+        made = Made(event.row, event.column, full.rpartition(".")[2])
+        if full in facts.loaders and event is self._own and self._is_unused(made):
+            return True
         draws, seeds, runners = facts.draws.get(full, ()), facts.seeds.get(full, ()), facts.runners.get(full, ())
         for draw in draws:
             self.libraries.draw_or_borrow(draw, name if "*" in full else full, event)
@@ -689,6 +725,12 @@ class Transfer(Recorder):
         if full in facts.seed_functions:
             self.seeded(full)
         return bool(draws or seeds or runners) or full in facts.everywhere
+
+    def _is_unused(self, made: Made) -> bool:
+        """Whether nothing goes through a loader, of which note is taken."""
+        if made not in self._unused:
+            self.loads.append(made)
+        return made in self._unused
 
     def _is_unapplied(self, attribute: str) -> bool:
         """Whether no file in sight applies a layer that an object of the class here keeps under this name, and nothing
@@ -708,7 +750,7 @@ class Transfer(Recorder):
         for argument in handed(runner, event):
             for name in argument.names:
                 for referent in self.stands_for(name):
-                    self.run_referent(runner, referent, event, name)
+                    self.run_referent(runner, referent, event, name, argument.made)
 
     def hand_over(self, runner: Runner, event: Event, owner: tuple[str, str]) -> None:
         """A runner gets what it runs."""
@@ -735,7 +777,7 @@ class Transfer(Recorder):
             for (referent, name), _ in zip(named, self.one_of(referents), strict=True):
                 # Of several functions one runs: a command.
                 self.event = self.sometimes(event) if len(named) > 1 and referent.kind == "function" else event
-                self.run_referent(runner, referent, self.event, name)
+                self.run_referent(runner, referent, self.event, name, argument.made)
             self.event = event
             if (
                 runner.process == "first"
@@ -750,8 +792,15 @@ class Transfer(Recorder):
         if runner.itself and owner[1] and not (runner.graded and event.ungraded):
             self.run_referent(runner, Referent("instance", *owner), event)
 
-    def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None, name: str = "") -> None:
-        """What a runner runs of `referent`, for which `name` stands here."""
+    def run_referent(
+        self,
+        runner: Runner,
+        referent: Referent,
+        event: Event | None = None,
+        name: str = "",
+        place: tuple[int, ...] = (),
+    ) -> None:
+        """What a runner runs of `referent`, for which `name` stands here, and which is made at a `place` here."""
         targets: list[Referent] = []
         if referent.kind == "function":
             targets = [referent]
@@ -788,7 +837,7 @@ class Transfer(Recorder):
         if runner.workers or runner.ungraded:  # a loader's items are no results of a model
             self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)
         for target in dict.fromkeys(targets):
-            made = self._made_with(body, name, referent, target) if referent.kind == "instance" else ()
+            made = self._made_with(body, name, referent, target, place) if referent.kind == "instance" else ()
             self.add(how, what, channel, Node(target.file, target.name, target.owner, made), lends=lends)
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
@@ -797,13 +846,14 @@ class Transfer(Recorder):
         self.event = outer
 
     def _made_with(
-        self, body: Body | None, name: str, referent: Referent, target: Referent
+        self, body: Body | None, name: str, referent: Referent, target: Referent, place: tuple[int, ...]
     ) -> tuple[tuple[str, Any], ...]:
-        """The constants that an object is made with, for which `name` stands here, or in a constructor of a loader."""
+        """The constants that an object is made with at a `place`, for which `name` stands here, or in a constructor of
+        a loader."""
         own = self._named_there.get(name)
         if own is not None:
             return made_with(self.lookup, own.body, own.name, referent, target, {})
-        return made_with(self.lookup, body, name, referent, target, self.given)
+        return made_with(self.lookup, body, name, referent, target, self.given, place)
 
     def in_process(
         self, runner: Runner, target: Referent, given: Sequence[Referent], start: Event, file: str = ""

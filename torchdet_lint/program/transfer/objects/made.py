@@ -24,11 +24,17 @@ if TYPE_CHECKING:
 
 
 def made_with(
-    lookup: Lookup, body: Body | None, name: str, object_: Referent, method: Referent, given: Mapping[str, Any]
+    lookup: Lookup,
+    body: Body | None,
+    name: str,
+    object_: Referent,
+    method: Referent,
+    given: Mapping[str, Any],
+    place: tuple[int, ...] = (),
 ) -> tuple[tuple[str, Any], ...]:
     """What attributes that decide on branches of `method` are of the object that `name`, `data.Images()` or an
-    attribute, stands for in a function with this `body`, which is `given` constants: of all the objects of the class
-    that it makes, the same."""
+    attribute, stands for in a function with this `body`, which is `given` constants: of the object that is made at a
+    `place`, by row and column, or of all the objects of the class that it makes, the same."""
     called = body_of(lookup, method)
     if body is None or called is None or not (name.endswith("()") or name.startswith("$self.")):
         return ()
@@ -38,6 +44,7 @@ def made_with(
         made = [event for event in calls if name[:-2] in event.names]
     else:
         made = [event for event in calls if any(one.rpartition(".")[2] == object_.name for one in event.names)]
+    made = [event for event in made if (event.row, event.column) == place] or made
     found: dict[str, Any] = {}
     for attribute in sorted(asked):
         values = [_value(lookup, object_, attribute[5:], event, given) for event in made]

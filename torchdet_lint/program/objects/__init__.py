@@ -1,0 +1,1 @@
+"""The objects that programs make -> what becomes of them."""

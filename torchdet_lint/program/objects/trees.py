@@ -1,0 +1,147 @@
+"""The statements of a file -> its tree, with what is around each node, and where names and attributes are read."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.syntax import children, walk
+from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, functions_in, last_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Tree:
+    """The tree of one file."""
+
+    def __init__(self, path: str, statements: Sequence[ast.stmt]) -> None:
+        self.path = path
+        self._statements = statements
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.calls: dict[int, list[ast.Call]] = {}
+        self._calls_in: dict[str, dict[str, list[ast.Call]]] = {}
+        self._names: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        # By attribute, where it is read.
+        self.attributes: dict[str, list[ast.Attribute]] = {}
+        self.functions = {name: node for name, node in functions_in(statements) if isinstance(node, FUNCTIONS)}
+        for statement in statements:
+            for node in walk(statement):
+                if isinstance(node, ast.Call):
+                    self.calls.setdefault(node.lineno, []).append(node)
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                    self.attributes.setdefault(node.attr, []).append(node)
+                self.parents.update(dict.fromkeys(children(node), node))
+
+    def calls_in(self, name: str) -> dict[str, list[ast.Call]]:
+        """The calls in a function, or at top level, by the word that is called."""
+        if name not in self._calls_in:
+            found = self._calls_in[name] = {}
+            for node in self._nodes_in(name):
+                if isinstance(node, ast.Call):
+                    found.setdefault(last_word(node.func), []).append(node)
+        return self._calls_in[name]
+
+    def _nodes_in(self, name: str) -> Iterator[ast.AST]:
+        if name == STARTED:
+            outside = (one for one in self._statements if not isinstance(one, (*FUNCTIONS, ast.ClassDef)))
+            return (node for one in outside for node in walk(one))
+        function = self.functions.get(name)
+        return walk(function) if function is not None else iter(())
+
+    def call_at(self, row: int, column: int, word: str) -> ast.Call | None:
+        """The call of a `word` that begins at a row and a column."""
+        for call in self.calls.get(row, ()):
+            if call.col_offset == column and last_word(call.func) == word:
+                return call
+        return None
+
+    def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions around `node`, from the inside."""
+        return [one for one in self._above(node) if isinstance(one, FUNCTIONS)]
+
+    def names(self, function: ast.AST) -> dict[str, list[ast.expr]]:
+        """The names that a function reads, or one within it, and where."""
+        if function not in self._names:
+            found = self._names[function] = {}
+            for node in walk(function):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                    found.setdefault(node.id, []).append(node)
+        return self._names[function]
+
+    def keeps(self, function: ast.AST, name: str) -> bool:
+        """Whether a name that is bound in a function is no variable of the file."""
+        return not any(isinstance(node, ast.Global) and name in node.names for node in walk(function))
+
+    def bound(self, function: ast.AST | None, name: str) -> list[ast.expr | None]:
+        """What a name is bound to in a function, or at top level (None: anything)."""
+        found: list[ast.expr | None] = []
+        for node in (one for root in ([function] if function is not None else self._statements) for one in walk(root)):
+            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+                above = self.parents.get(node)
+                plain = isinstance(above, ast.AnnAssign) or (isinstance(above, ast.Assign) and node in above.targets)
+                found.append(above.value if plain else None)  # type: ignore[union-attr]
+            elif isinstance(node, ast.arg) and node.arg == name:
+                found.append(None)
+        return found
+
+    def is_at_top(self, node: ast.AST) -> bool:
+        """Whether `node` stands in no function and no class."""
+        return not any(isinstance(one, (*FUNCTIONS, ast.ClassDef)) for one in self._above(node))
+
+    def reads_at_top(self, name: str) -> list[ast.Name]:
+        """Where what the top level calls `name` is read, anywhere in the file."""
+        return [read for one in _global(self._statements, name) for read in reads_in(one, name)]
+
+    def reads_after(self, statement: ast.Assign, name: str) -> list[ast.Name]:
+        """Where `name`, bound by `statement` in a function, is read afterwards, there or in a function within it; what
+        a loop binds may be read above, and what the top level binds anywhere in the file."""
+        around = self.around(statement)
+        if not around:
+            return self.reads_at_top(name)
+        loops = any(isinstance(one, (ast.For, ast.AsyncFor, ast.While)) for one in self._above(statement))
+        last = 0 if loops else statement.end_lineno or 0
+        return [read for read in reads_in(around[-1], name) if read.lineno > last]
+
+    def qualified(self, node: ast.AST) -> str:
+        """The name of the function in which `node` stands, with those of the classes and functions around that; empty
+        where it stands in none."""
+        around = [one for one in self._above(node) if isinstance(one, (*FUNCTIONS, ast.ClassDef))]
+        if not around or isinstance(around[0], ast.ClassDef):
+            return ""
+        return ".".join(one.name for one in reversed(around))
+
+    def _above(self, node: ast.AST) -> Iterator[ast.AST]:
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
+
+def reads_in(function: ast.AST, name: str) -> list[ast.Name]:
+    """Where `name` is read in a function, or in one within it."""
+    return [
+        node
+        for node in walk(function)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
+
+
+def _global(statements: Sequence[ast.stmt], name: str) -> Iterator[ast.stmt]:
+    """The statements of a file, or of a class, in which `name` stands for what the top level binds: without the
+    functions that bind it themselves."""
+    for one in statements:
+        if isinstance(one, ast.ClassDef):
+            yield from _global(one.body, name)
+        elif not (isinstance(one, FUNCTIONS) and _binds(one, name)):
+            yield one
+
+
+def _binds(function: ast.AST, name: str) -> bool:
+    """Whether `name` is a parameter or a variable of a function, or of one within it, and nowhere that of the file."""
+    nodes = list(walk(function))
+    if any(isinstance(node, ast.Global) and name in node.names for node in nodes):
+        return False
+    stores = (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return name in stores or any(isinstance(node, ast.arg) and node.arg == name for node in nodes)
