@@ -24,6 +24,7 @@ from torchdet_lint.inference.abstract_values import (
 )
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.torch_calls.creation import all_different
+from torchdet_lint.inference.torch_calls.frozen import FrozenNetworks
 from torchdet_lint.inference.torch_calls.returns import TorchReturns
 from torchdet_lint.inference.torch_calls.training_mode import TrainingMode
 from torchdet_lint.inference.variables import iterated
@@ -74,6 +75,7 @@ class Calls:
         self.asked = asked
         self.results = TorchReturns(module, infer)
         self.modes = TrainingMode(module)
+        self.frozen = FrozenNetworks(module)
 
     @cached_property
     def _distinctive(self) -> frozenset[str]:
@@ -92,6 +94,14 @@ class Calls:
         call = self.module.call_at(node)
         if call is None:
             return UNKNOWN
+        found = self._of(call)
+        # Frozen, a network passes on the gradient of what it is given.
+        if found.gradient == "no" or not self.frozen.holds(node) or call.opaque:
+            return found
+        given = [self.infer(arg.value).gradient for arg in node.args]
+        return replace(found, gradient="no") if given and all(one == "no" for one in given) else found
+
+    def _of(self, call: Call) -> AbstractValue:
         for name in call.own:
             found = self._called(name, call)
             if found is not None:

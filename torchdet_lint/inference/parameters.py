@@ -240,21 +240,44 @@ class Parameters:
         name, text = class_.name, self.module.text
         if name not in self._taking_data:
             self._taking_data[name] = False  # where the answer depends on itself
-            kept = text.count(f"= {name}(")
-            if 0 < kept == text.count(f"{name}(") - text.count(f"class {name}("):
-                self._taking_data[name] = self._applied_to_data(f"@.{name}", name)
+            made = text.count(f"{name}(") - text.count(f"class {name}(")
+            self._taking_data[name] = made > 0 and self._applied_to_data(f"@.{name}", name, made)
         return self._taking_data[name]
 
-    def _applied_to_data(self, made: str, name: str) -> bool:
+    def _applied_to_data(self, made: str, name: str, count: int) -> bool:
+        """Whether the `count` objects that are `made` of a class called `name` are kept under names, and applied to
+        data alone."""
         self.module.look_for(name)
-        for call in list(self.module.calls_to(made)):
-            statement = self.module.parent(call.node)
-            for one in statement.targets if isinstance(statement, cst.Assign) else ():
-                self.module.look_for(last_word(one.target))
+        found = list(self.module.calls_to(made))
+        kept = [self._kept_as(call.node) for call in found]
+        if len(found) != count or not all(kept):
+            return False
+        for target in (one for targets in kept for one in targets):
+            self.module.look_for(last_word(target))
         calls = list(self.module.calls_to(f"{made}()"))
         given = [value for call in calls for value in call.arguments.positional]
         whole = not any(call.opaque or call.arguments.keywords for call in calls)
         return bool(given) and whole and all(self.infer(value.node).gradient == "no" for value in given)
+
+    def _kept_as(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+        """What a statement binds to the object that is made, which may be moved or stand in a tuple."""
+        holder = self.module.parent(node)
+        while isinstance(holder, cst.Attribute) and holder.attr.value in self.module.library.facts.programs.moves:
+            moved = self.module.parent(holder)
+            if not isinstance(moved, cst.Call) or moved.func is not holder:
+                return []
+            node, holder = moved, self.module.parent(moved)
+        if isinstance(holder, cst.AnnAssign):
+            return [holder.target]
+        if isinstance(holder, cst.Assign):
+            return [one.target for one in holder.targets]
+        row = self.module.parent(holder) if isinstance(holder, cst.Element) else None
+        statement = self.module.parent(row) if isinstance(row, cst.Tuple) else None
+        bound = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(row, cst.Tuple) or not isinstance(bound, cst.Tuple):
+            return []
+        pairs = zip(bound.elements, row.elements, strict=False)
+        return [target.value for target, element in pairs if element is holder]
 
     def _declared(self, node: cst.Param, home: Scope) -> AbstractValue:
         function = home.node
