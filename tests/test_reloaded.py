@@ -126,3 +126,17 @@ def test_what_an_object_keeps_is_loaded_too(lines: list[str], drawn: bool) -> No
 )
 def test_what_may_be_left_out_counts_where_an_optimizer_may_get_the_model(lines: list[str], drawn: bool) -> None:
     assert draws("\n".join(["model = Net()", *lines])) is drawn
+
+
+@pytest.mark.parametrize(
+    ("lines", "drawn"),
+    [
+        ([LOOSE, "model.eval()", TARGET], False),
+        ([LOAD, TARGET], True),
+        ([LOOSE, "model.eval()", TARGET, "model.train()"], True),
+        ([LOAD, "if torch.cuda.is_available():", "    model.eval()", TARGET], True),
+        ([LOAD, "model.eval()", "fit(model)"], True),
+    ],
+)
+def test_a_layer_of_what_is_only_evaluated_drops_nothing(lines: list[str], drawn: bool) -> None:
+    assert draws("\n".join(["model = nn.Sequential(nn.Linear(2, 2), nn.Dropout())", *lines])) is drawn

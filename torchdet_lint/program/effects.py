@@ -122,7 +122,8 @@ class Step(NamedTuple):
     parameters are counted, a `trained` one runs in training only, an `unapplied` one makes a model of which only the
     weights are read. What a `passing` one draws may come before a seed. A step of a `choice` happens if that is made.
     A method of an object that the target of a process is given runs `within` that process. A draw `alongside` a tensor
-    is from the generator of the device on which that is. What a `reloaded` one draws for weights is replaced.
+    is from the generator of the device on which that is. What a `reloaded` one draws for weights is replaced,
+    and what an `evaluated` one makes draws nothing in training.
     """
 
     kind: str
@@ -144,6 +145,7 @@ class Step(NamedTuple):
     within: Process | None = None
     alongside: bool = False
     reloaded: bool = False
+    evaluated: bool = False
 
     @property
     def process(self) -> Process | None:
@@ -293,7 +295,8 @@ def _own(step: Step) -> Effects:
 def handed(inner: Effects, step: Step) -> Effects:
     """The effects of `step`: what becomes one of the effects of the function that it calls, `inner`."""
     if step.reloaded:
-        return _without_weights(handed(inner, step._replace(reloaded=False)))
+        gone = {"weights", *(TRAINING if step.evaluated else ())}
+        return _without(handed(inner, step._replace(reloaded=False)), gone)
     if step.passing:
         return _passing(handed(inner, step._replace(passing=False)))
     if step.node is None:
@@ -317,11 +320,10 @@ def handed(inner: Effects, step: Step) -> Effects:
     return _in_training(inner) if step.trained else inner
 
 
-def _without_weights(inner: Effects) -> Effects:
-    """The effects of what makes a model that gets other weights."""
-    gone = {f"{kind}:weights" for kind in _DRAWS}
-    if inner.get("begin:torch", ("",))[0] == "weights":
-        gone.add("begin:torch")
+def _without(inner: Effects, channels: set[str]) -> Effects:
+    """The effects without what is drawn by `channels`."""
+    gone = {f"{kind}:{channel}" for kind in _DRAWS for channel in channels}
+    gone |= {f"begin:{one}" for one in _SEEDED if inner.get(f"begin:{one}", ("",))[0] in channels}
     return {key: ref for key, ref in inner.items() if key not in gone}
 
 

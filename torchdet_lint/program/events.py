@@ -135,7 +135,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
     only weights. One that reads `data` loads that, and no weights. What a `passing` one draws reaches no result unless
     it is drawn again. One that `downloads` stands below a question for that. What is
-    drawn for the weights of `reloaded`, the model that is made, is replaced before anything reads it.
+    drawn for the weights of `reloaded`, the model that is made, is replaced before anything reads it;
+    one that is `evaluated` too draws nothing in training.
     """
 
     kind: str
@@ -164,6 +165,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     passing: bool = False
     downloads: bool = False
     reloaded: Names = ()
+    evaluated: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

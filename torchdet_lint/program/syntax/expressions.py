@@ -90,6 +90,7 @@ class Expressions:
         self.passing = False
         self.kept = ""
         self.reloaded: Names = ()
+        self.evaluated = False
         self.muted = False
         # The calls that load data, and no weights.
         self.data: frozenset[ast.AST] = frozenset()
@@ -356,7 +357,7 @@ class Expressions:
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
                 self.unapplied, self.kept, composed, self.graded is True, node in self.data, self.passing,
-                self.downloads, self.reloaded,
+                self.downloads, self.reloaded, self.evaluated,
             )
         )  # fmt: skip
 

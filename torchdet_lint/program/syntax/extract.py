@@ -76,6 +76,8 @@ if TYPE_CHECKING:
 _LONG = 20
 _READS = lazy(r"\.(?:weight|bias|state_dict|parameters)\b")
 _LOADS = lazy(r"\bload[ \t]*\(")
+# Of a function that loads weights into more models it is not asked what becomes of each.
+_MODELS = 20
 _LOOKS = lazy(r"print[ \t]*\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
 _FUNCTION = lazy(r"(?:torch\.|\$)[a-z]\w*")
 _DATA_SETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
@@ -129,9 +131,9 @@ class Extractor(Expressions):
         self.counts = "parameters()" in text or _COUNTING.search(text) is not None
         redraws = "seed" in text and any(word in text for word in self.words.redraws)
         self.redrawn = redrawn(scope, self.words.redraws) if redraws else frozenset()
-        found = reloaded(body, self._wraps) if "load_state_dict" in text else {}
-        left = self._unread(frozenset(found.values()))
-        self.reloading = frozenset(statement for statement, name in found.items() if name in left)
+        found = reloaded(body, self._wraps) if 0 < text.count("load_state_dict") <= _MODELS else {}
+        left = self._unread(frozenset(one.name for one in found.values()))
+        self.reloading = {statement: one for statement, one in found.items() if one.name in left}
         switches = any(word in text for word in names.switch_words)
         self.scored = self._unread(scored(body, lambda node: self.switched(node, None))) if switches else frozenset()
         self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
@@ -674,12 +676,13 @@ class Extractor(Expressions):
         self.kept = self._kept(node)
         value = node.value if node in self.reloading and isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         self.reloaded = self.names.resolve(value, self.scope) if value is not None else ()
+        self.evaluated = value is not None and self.reloading[node].evaluated
         self.downloads = node in self.below_downloads
         self.trained += self._coloured
         self.effects(node, branch)
         self.trained -= self._coloured
         self.idle = self.sized = self.without_gradient = self.unapplied = self.passing = False
-        self.kept, self.reloaded = "", ()
+        self.kept, self.reloaded, self.evaluated = "", (), False
 
     def _kept(self, node: ast.stmt) -> str:
         """The name of the attribute of `self` in which a statement keeps an embedding, where the file reads no more of

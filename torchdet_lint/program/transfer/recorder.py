@@ -87,6 +87,7 @@ class Recorder:
                 within,
                 alongside,
                 bool(event.reloaded),
+                event.evaluated,
             )
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import children, walk
@@ -24,19 +24,26 @@ _RUNS = _HARMLESS - {"named_parameters", "parameters"}
 # What wraps a model has it under this name.
 _WRAPPED = ".module"
 _NESTED = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
-
-
 _Wraps = Callable[[ast.Call], bool]
 
 
-def reloaded(body: Sequence[ast.stmt], wraps: _Wraps) -> dict[ast.stmt, str]:
-    """The statements of a body that make a model of which a later one replaces all weights in every run, and the name
-    of the model: by `load_state_dict`, which is strict, or, where no optimizer can get a parameter of the model, may
-    not be. In between the model is moved, put in a mode, given to what `wraps` it, or its parameters are handed on."""
+class Reloaded(NamedTuple):
+    """A model that gets other weights: its name, and whether it is only run after that, in evaluation."""
+
+    name: str
+    evaluated: bool
+
+
+def reloaded(body: Sequence[ast.stmt], wraps: _Wraps) -> dict[ast.stmt, Reloaded]:
+    """The statements of a body that make a model of which a later one replaces all weights in every run: by
+    `load_state_dict`, which is strict, or, where no optimizer can get a parameter of the model, may not be. In between
+    the model is moved, put in a mode, given to what `wraps` it, or its parameters are handed on."""
     return dict(_reloaded(body, body, wraps))
 
 
-def _reloaded(body: Sequence[ast.stmt], whole: Sequence[ast.stmt], wraps: _Wraps) -> Iterator[tuple[ast.stmt, str]]:
+def _reloaded(
+    body: Sequence[ast.stmt], whole: Sequence[ast.stmt], wraps: _Wraps
+) -> Iterator[tuple[ast.stmt, Reloaded]]:
     for place, statement in enumerate(body):
         if isinstance(statement, _NESTED):
             continue
@@ -47,9 +54,10 @@ def _reloaded(body: Sequence[ast.stmt], whole: Sequence[ast.stmt], wraps: _Wraps
             name = name.removesuffix(_WRAPPED)
             if not name or any(_names(one, name) for one in (*call.args, *call.keywords)):
                 continue
-            if _is_strict(call) or ("." not in name and _is_only_run(whole, name)):
-                for made in _makers([*body[:place], *before], name, wraps):
-                    yield made, name
+            run = "." not in name and _is_only_run(whole, name)
+            found = Reloaded(name, run and _is_evaluated(body[place:], whole, name))
+            for made in _makers([*body[:place], *before], name, wraps) if run or _is_strict(call) else ():
+                yield made, found
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -150,3 +158,17 @@ def _is_only_run(body: Sequence[ast.stmt], name: str) -> bool:
         if isinstance(node, ast.Call) and last_word(node.func) == "print":
             harmless.update(node.args)
     return all(node in harmless for node in nodes if isinstance(node, ast.Name) and _is_read(node, name))
+
+
+def _is_evaluated(below: Sequence[ast.stmt], whole: Sequence[ast.stmt], name: str) -> bool:
+    """Whether one of the statements `below` puts the model `name` in evaluation mode, and nothing out of it again."""
+    methods = [
+        node
+        for one in whole
+        for node in walk(one)
+        if isinstance(node, ast.Attribute) and dotted_name(node.value) == name
+    ]
+    if any(method.attr == "train" for method in methods):
+        return False
+    calls = (one.value for one in below if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
+    return any(call.func in methods and not call.args and last_word(call.func) == "eval" for call in calls)
