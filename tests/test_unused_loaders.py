@@ -131,6 +131,14 @@ def gone(loader, size=1):
 def deep():
     return named()
 
+def given(size):
+    return gone
+
+def started():
+    def run():
+        return DataLoader(Rows())
+    return run
+
 @out_of_sight.kept
 def wrapped():
     return DataLoader(Rows())
@@ -170,6 +178,9 @@ def rows():
         ("for one in rows():\n    print(one)", True),
         ("out_of_sight.train(named()['train'])", True),
         ("get = both\nprint(get())", True),
+        ("given(3)(named()['train'])", True),
+        ("print(given(named()['train'])(3))", False),
+        ("print(given)\nstarted()()", True),
     ],
 )
 def test_what_a_function_returns_or_gets_is_followed(lines: str, drawn: bool) -> None:

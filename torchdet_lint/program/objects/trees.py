@@ -51,11 +51,13 @@ class Tree:
         return walk(function) if function is not None else iter(())
 
     def call_at(self, row: int, column: int, word: str) -> ast.Call | None:
-        """The call of a `word` that begins at a row and a column."""
-        for call in self.calls.get(row, ()):
-            if call.col_offset == column and last_word(call.func) == word:
-                return call
-        return None
+        """The one call of a `word` that begins at a row and a column."""
+        found = [
+            call
+            for call in self.calls.get(row, ())
+            if call.col_offset == column and last_word(call.func) == word and not isinstance(call.func, ast.Call)
+        ]
+        return found[0] if len(found) == 1 else None
 
     def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions around `node`, from the inside."""

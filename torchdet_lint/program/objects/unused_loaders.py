@@ -384,7 +384,7 @@ class UnusedLoaders:
 
     def _called(self, node: Node | None, call: ast.Call) -> list[Node]:
         """The functions of the project that a call runs in `node`, by its own name."""
-        if node is None:
+        if node is None or isinstance(call.func, ast.Call):
             return []
         word = last_word(call.func)
         return [
