@@ -256,6 +256,17 @@ class Holder:
     def run(self):
         self.solver.train()
 
+class Kept:
+    def __init__(self, loader):
+        self.loader = loader
+
+    def run(self):
+        for x in self.held():
+            print(x)
+
+    def held(self):
+        return self.loader
+
 class Iterated:
     def __init__(self):
         self.loader = DataLoader(Rows())
@@ -281,6 +292,10 @@ class Iterated:
         ("base = Base(3)\nprint(vars(base))", True),
         ("for x in Iterated():\n    print(x)", True),
         ("made = Iterated()\nprint(made)", False),
+        ("a, b = Kept(DataLoader(Rows())), Kept(DataLoader([1]))\nb.run()\nprint(a)", False),
+        ("a, b = Kept(DataLoader(Rows())), Kept(DataLoader([1]))\na.run()\nprint(b)", True),
+        ("a, b = Kept(DataLoader(Rows())), Kept(DataLoader([1]))\nprint(a, list(b.held()))", False),
+        ("a, b = Kept(DataLoader(Rows())), Kept(DataLoader([1]))\nprint(b, list(a.held()))", True),
     ],
 )
 def test_what_objects_make_for_themselves_is_followed(lines: str, drawn: bool) -> None:
@@ -297,3 +312,55 @@ def test_each_loader_has_rows_of_its_own(given: str, drawn: bool) -> None:
     )
     lines = f"train = Kind(True)\ntest = Kind(False)\nfor x in DataLoader({given}):\n    print(x)"
     assert draws(source + program(lines)) is drawn
+
+
+TRANSFORMS = """\
+from torchvision import datasets, transforms
+from torchvision.transforms import RandomCrop
+
+class Images(Dataset):
+    def __init__(self, transform=None):
+        self.transform = transform
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return self.transform(torch.ones(3, 40, 40))
+
+def loaders():
+    cut = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()])
+    train = datasets.CIFAR10("data", train=True, transform=cut)
+    test = datasets.CIFAR10("data", train=False, transform=transforms.ToTensor())
+    print(len(train), train.classes)
+    return DataLoader(train), DataLoader(test)
+
+def own():
+    train = Images(transform=transforms.Compose([RandomCrop(32)]))
+    print(len(train))
+    return {"train": DataLoader(train), "test": DataLoader(Images(transforms.ToTensor()))}
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "drawn"),
+    [
+        ("_, test = loaders()\nprint(list(test))", False),
+        ("train, _ = loaders()\nprint(list(train))", True),
+        ("print(list(own()['test']))", False),
+        ("print(list(own()['train']))", True),
+        ("cut = RandomCrop(3)\nprint(cut)", False),
+        ("cut = RandomCrop(3)\nprint(cut(torch.ones(3, 4, 4)))", True),
+        ("cut = transforms.Compose([RandomCrop(3)])\nprint(cut.transforms[0](torch.ones(3, 4, 4)))", True),
+        ("rows = datasets.CIFAR10('data', transform=RandomCrop(3))\nprint(rows[0])", True),
+        ("rows = datasets.CIFAR10('data', transform=RandomCrop(3))\nprint(rows.targets)", False),
+        ("rows = Images(RandomCrop(3))\nprint(rows[0])", True),
+        ("rows = Images(RandomCrop(3))\nout_of_sight.use(rows)", True),
+        ("rows = datasets.CIFAR10('data', transform=RandomCrop(3))\nout_of_sight.use(rows)", True),
+        ("rows = torch.utils.data.Subset(Images(RandomCrop(3)), [1])\nprint(len(rows))", False),
+        ("rows = torch.utils.data.Subset(Images(RandomCrop(3)), [1])\nprint(rows[0])", True),
+    ],
+)
+def test_a_transform_of_rows_that_nobody_takes_draws_nothing(lines: str, drawn: bool) -> None:
+    assert bool(lint_source(DATA + TRANSFORMS + program(lines), select=["TDL101"])) is drawn

@@ -91,8 +91,8 @@ class Process(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A call that makes a loader: row, column, and the last word of what is called. Where a function makes it of what
-    it is given, the call stands `within` that, which is called at the place `call`."""
+    """A call that makes a loader, or a transform for one: row, column, and the last word of what is called. Where a
+    function makes it of what it is given, the call stands `within` that, which is called at the place `call`."""
 
     row: int
     column: int

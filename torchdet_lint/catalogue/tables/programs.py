@@ -49,6 +49,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     idle: tuple[str, ...] = ()
     redraws: frozenset[str] = frozenset()
     shares: frozenset[str] = frozenset()
+    keeps_rows: str = "(?!)"
     from_0_to_1: frozenset[str] = frozenset()
     between_bounds: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
@@ -115,6 +116,11 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def may_import(self) -> re.Pattern[str]:
         """The text of a file that may call one of these: search."""
         return re.compile(rf"\b(?:{'|'.join(sorted({name.rpartition('.')[2] for name in self.loads_code}))})\b")
+
+    @functools.cached_property
+    def keeps(self) -> re.Pattern[str]:
+        """The name of a class that keeps what it is given to make rows of it: search."""
+        return re.compile(self.keeps_rows)
 
     @functools.cached_property
     def builds(self) -> re.Pattern[str]:

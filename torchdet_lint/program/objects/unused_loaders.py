@@ -1,7 +1,8 @@
 """A program -> the loaders that it makes and never goes through: such a loader takes no row of its data set.
 
 A loader is followed from the call that makes it through names, tuples and dictionaries, parameters, what functions
-return, and the attributes of objects, which are followed in turn. Whatever else becomes of it may go through it.
+return, and the attributes of objects, which are followed in turn; so is a transform, to the loader of the data set that
+applies it. Whatever else becomes of it may go through it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.effects import STARTED, Node, Referent
+from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.objects.trees import Tree
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import last_word, parameters_of
@@ -35,13 +37,15 @@ _TREES = 1_000_000
 _ASKS = frozenset({"callable", "hasattr", "id", "isinstance", "len", "print", "repr", "str", "type"})
 # What reads names that nobody sees.
 _READS_ALL = frozenset({"eval", "exec", "globals", "locals", "vars"})
-# Attributes of a loader that say how it was made.
-_SETTINGS = frozenset({"batch_size", "drop_last", "num_workers", "pin_memory"})
+# Attributes of a loader that say how it was made, and those of a library's data set that are no rows.
+_SETTINGS = frozenset({"batch_size", "class_to_idx", "classes", "drop_last", "num_workers", "pin_memory", "targets"})
 # Decorators of functions that give back what the function does.
 _PLAIN = frozenset({"classmethod", "inference_mode", "no_grad", "staticmethod"})
 _CALLED = ("__call__", "forward")
 # Classes of Python that call no method of what derives from them.
 _BASES = frozenset({"abc.ABC", "builtins.object"})
+# The class of which a loader takes the rows.
+_ROWS = frozenset({"torch.utils.data.Dataset"})
 
 
 class Part(NamedTuple):
@@ -57,14 +61,19 @@ ANY = Part()
 _Path = tuple[Part, ...]
 
 
+_Site = tuple[Node, tuple[int, int]]
+"""A call: where it stands, and its place there."""
+
+
 class _Value(NamedTuple):
     """What `expression` gives where it stands in a function that runs as `node`, or one of which nothing is known: the
-    loader itself, or what holds it under that path."""
+    loader itself, or what holds it under that path. It came into the function by the call at `site`, if that is one."""
 
     tree: Tree
     node: Node | None
     expression: ast.expr
     path: _Path
+    site: _Site | None = None
 
 
 _Next = list[_Value] | None
@@ -104,18 +113,17 @@ class UnusedLoaders:
         self._reached = reached
         self._steps = steps
         words = lookup.facts.words
-        # By the function that makes the loader at hand: what calls it, and where.
-        self._only: dict[Node, tuple[Node, tuple[int, int]]] = {}
-        self._plain = (words.modules - words.fitted) | _BASES
+        self._plain = (words.modules - words.fitted) | _BASES | _ROWS
+        self._names: dict[Node, dict[tuple[int, int], list[str]]] = {}
 
     def is_unused(self, node: Node, loader: Made) -> bool:
         """Whether nothing goes through a loader that `node` makes, or a function that it calls."""
         start = loader.within or node
-        self._only = {start: (node, loader.call)} if loader.within is not None else {}
+        site = (node, loader.call) if loader.within is not None else None
         tree = self._trees.of(start.file)
         calls = [call for call in tree.calls.get(loader.row, ()) if call.col_offset == loader.column]
         made = calls[0] if len(calls) == 1 else tree.call_at(loader.row, loader.column, loader.word)
-        queue = [_Value(tree, start, made, ())] if made is not None else []
+        queue = [_Value(tree, start, made, (), site)] if made is not None else []
         seen = set(queue)
         while queue:
             following = self._following(queue.pop())
@@ -125,11 +133,10 @@ class UnusedLoaders:
             seen.update(following)
         return made is not None
 
-    def _calls_of(self, node: Node) -> list[tuple[Node, Step]]:
-        """What calls a node; of the function that makes the loader at hand, only the call that is asked about."""
+    def _calls_of(self, node: Node, site: _Site | None) -> list[tuple[Node, Step]]:
+        """What calls a node: the call at `site`, or any."""
         found = self._sites.get(node, [])
-        only = self._only.get(node)
-        return found if only is None else [one for one in found if (one[0], one[1].ref[1:3]) == only]
+        return found if site is None else [one for one in found if (one[0], one[1].ref[1:3]) == site]
 
     @cached_property
     def _sites(self) -> dict[Node, list[tuple[Node, Step]]]:
@@ -220,7 +227,7 @@ class UnusedLoaders:
                     Referent("instance", *owner), attribute, assigned=True
                 ):
                     return None
-                return self._of_self(value.tree, node, function, (Part(None, attribute, owner), *path))
+                return self._of_self(value._replace(path=(Part(None, attribute, owner), *path)), node, function)
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)):
                 begun = self._is_begun_here(value, name)
                 return self._named(value, name, (Part(key), *path)) if begun else None
@@ -233,24 +240,27 @@ class UnusedLoaders:
         if around:
             if not tree.qualified(value.expression) or not tree.keeps(around[-1], name):
                 return None
-            return self._reads(tree, node, around[-1], name, path)
+            return self._reads(value._replace(path=path), around[-1], name)
         if node is None or node.name != STARTED or not tree.is_at_top(value.expression):
             return None
-        return [one for read in tree.reads_at_top(name) for one in self._read(tree, node, read, path)]
+        here = value._replace(path=path)
+        return [one for read in tree.reads_at_top(name) for one in self._read(here, read)]
 
-    def _reads(self, tree: Tree, node: Node | None, function: _Function, name: str, path: _Path) -> _Next:
-        """The reads of a name of a function, which runs as `node`."""
-        names = tree.names(function)
+    def _reads(self, value: _Value, function: _Function, name: str) -> _Next:
+        """The reads of a name, which stands for the value, in a function."""
+        names = value.tree.names(function)
         if not _READS_ALL.isdisjoint(names):
             return None
-        return [one for read in names.get(name, ()) for one in self._read(tree, node, read, path)]
+        return [one for read in names.get(name, ()) for one in self._read(value, read)]
 
-    def _read(self, tree: Tree, node: Node | None, read: ast.expr, path: _Path) -> Iterator[_Value]:
-        """What is read, in each node as which the function around it runs."""
-        name = tree.qualified(read) or STARTED
-        nodes: Sequence[Node | None] = self._nodes.get((tree.path, name), [None])
-        for one in [node] if node is not None and node.name == name else nodes:
-            yield _Value(tree, one, read, path)
+    def _read(self, value: _Value, read: ast.expr) -> Iterator[_Value]:
+        """The value where it is read, in each node as which the function around that runs."""
+        name = value.tree.qualified(read) or STARTED
+        if value.node is not None and value.node.name == name:
+            yield value._replace(expression=read)
+            return
+        nodes: Sequence[Node | None] = self._nodes.get((value.tree.path, name), [None])
+        yield from (_Value(value.tree, one, read, value.path) for one in nodes)
 
     def _is_begun_here(self, value: _Value, name: str) -> bool:
         """Whether a name is bound to new dictionaries alone in the function around, or at top level."""
@@ -302,26 +312,28 @@ class UnusedLoaders:
         if name == path[0].name:
             return [value._replace(expression=attribute, path=path[1:])]
         if call is not None:
-            return self._within(value.node, call, (name,), path)
+            return self._within(value, call, (name,))
         if name.startswith("__"):
             return None
         # What runs where it is read, or is handed on, is a property or a method.
         found = self._lookup.class_attribute(Referent("instance", *path[0].owner), name)
         return None if any(one.kind == "function" for one in found) else []
 
-    def _within(self, node: Node | None, call: ast.Call, methods: Sequence[str], path: _Path) -> _Next:
+    def _within(self, value: _Value, call: ast.Call, methods: Sequence[str]) -> _Next:
         """What becomes of an object in its own `methods`, which a call runs."""
         found: list[_Next] = []
-        for callee in self._called(node, call):
+        for callee in self._called(value.node, call):
             tree = self._trees.of(callee.file)
             function = tree.functions.get(callee.name)
             if callee.owner[1] and callee.name.rpartition(".")[2] in methods:
-                found.append(self._in_method(tree, callee, function, path) if function is not None else None)
+                here = _entered(value, call, tree, callee)
+                found.append(self._in_method(here, callee, function) if function is not None else None)
         return _joined(found) if found else None
 
-    def _in_method(self, tree: Tree, node: Node, function: _Function, path: _Path) -> _Next:
-        """What becomes of the object of which a method runs as `node`, in that and in those of the classes above."""
-        found = [self._reads(tree, node, function, _first(function), path)]
+    def _in_method(self, value: _Value, node: Node, function: _Function) -> _Next:
+        """What becomes of an object of which a method runs as `node`, in that and in those of the classes above."""
+        found = [self._reads(value, function, _first(function))]
+        tree = value.tree
         for read in tree.names(function).get("super", ()):
             method = tree.parents.get(tree.parents[read])
             call = tree.parents.get(method) if isinstance(method, ast.Attribute) else None
@@ -329,7 +341,7 @@ class UnusedLoaders:
                 return None
             above = [one for one in self._called(node, call) if one.name.endswith(f".{method.attr}") and one != node]
             if above:
-                found.append(self._within(node, call, (method.attr,), path) if len(above) == 1 else None)
+                found.append(self._within(value, call, (method.attr,)) if len(above) == 1 else None)
             elif method.attr != "__init__" or not self._is_in_sight(node.owner):
                 return None
         return _joined(found)
@@ -341,32 +353,31 @@ class UnusedLoaders:
             return None
         return node, around[0]
 
-    def _of_self(self, tree: Tree, node: Node, function: _Function, path: _Path, depth: int = _DEPTH) -> _Next:
+    def _of_self(self, value: _Value, node: Node, function: _Function, depth: int = _DEPTH) -> _Next:
         """What becomes of the object of which the method that runs as `node` sets an attribute: in the method, and
         where its constructor is called."""
         if not depth or _is_decorated(function):
             return None
-        found = [self._in_method(tree, node, function, path)]
-        sites = self._calls_of(node)
+        found = [self._in_method(value, node, function)]
+        sites = self._calls_of(node, value.site)
         for caller, step in sites:
             call = self._site(caller, step, function.name, node.owner[1])
-            found.append(self._made_there(caller, call, node, path, depth) if call is not None else None)
+            found.append(self._made_there(caller, call, node, value.path, depth) if call is not None else None)
         return _joined(found) if sites else None
 
     def _made_there(self, caller: Node, call: ast.Call, node: Node, path: _Path, depth: int) -> _Next:
         """What becomes of an object where a call makes it, or runs the method `node` of it in another method."""
-        tree = self._trees.of(caller.file)
+        here = _Value(self._trees.of(caller.file), caller, call, path)
         if last_word(call.func) == node.owner[1]:
-            known = node.name.endswith(".__init__") and self._is_in_sight(node.owner)
-            return [_Value(tree, caller, call, path)] if known else None
-        around = tree.functions.get(caller.name)
+            return [here] if node.name.endswith(".__init__") and self._is_in_sight(node.owner) else None
+        around = here.tree.functions.get(caller.name)
         own = around is not None and caller.owner == node.owner and isinstance(call.func, ast.Attribute)
-        if not own or around is None or around is not tree.around(call)[0]:
+        if not own or around is None or around is not here.tree.around(call)[0]:
             return None
         receiver = call.func.value  # type: ignore[attr-defined]
         of_self = isinstance(receiver, ast.Name) and receiver.id == _first(around)
         above = isinstance(receiver, ast.Call) and last_word(receiver.func) == "super"
-        return self._of_self(tree, caller, around, path, depth - 1) if of_self or above else None
+        return self._of_self(here, caller, around, depth - 1) if of_self or above else None
 
     def _is_in_sight(self, class_: tuple[str, str]) -> bool:
         """Whether all is in sight that a class derives from, but for plain modules."""
@@ -412,20 +423,39 @@ class UnusedLoaders:
         """What a call makes of the value, which it calls or passes by place."""
         if call.func is value.expression:
             own = bool(value.path) and not _has_keys(value.path)
-            return self._within(value.node, call, _CALLED, value.path) if own else None
+            return self._within(value, call, _CALLED) if own else None
         before = call.args[: call.args.index(value.expression)]
         return None if any(isinstance(one, ast.Starred) for one in before) else self._passed(value, call, len(before))
 
     def _passed(self, value: _Value, call: ast.Call, given: int | str) -> _Next:
         """What becomes of the value in the functions that get it, by place or by name."""
         called = self._called(value.node, call)
+        if not called and self._keeps_rows(value.node, call):
+            return [value._replace(expression=call, path=())]
         if not called and isinstance(call.func, ast.Name):
             if call.func.id in _ASKS:
-                return [] if call.func.id != "len" or not value.path or _has_keys(value.path) else None
+                plain = not value.path or _has_keys(value.path)
+                return (
+                    [] if plain or call.func.id != "len" or self._lookup.derives(value.path[0].owner, _ROWS) else None
+                )
             if call.func.id == "dict" and isinstance(given, str):
                 return [value._replace(expression=call, path=(Part(given), *value.path))]
         found = [self._parameter(value, call, given, callee) for callee in called]
         return _joined(found) if found else None
+
+    def _keeps_rows(self, node: Node | None, call: ast.Call) -> bool:
+        """Whether a call of a library's class keeps what it is given for the rows that somebody may take."""
+        if node is None:
+            return False
+        if node not in self._names:
+            found = self._names[node] = {}
+            body = self._lookup.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
+            for event in body.events if body is not None else ():
+                if event.kind == "call":
+                    found.setdefault((event.row, event.column), []).append(event.names[0])
+        names = self._names[node].get((call.lineno, call.col_offset), [])
+        meant = names if len(names) == 1 else [name for name in names if name.endswith(f".{last_word(call.func)}")]
+        return bool(meant) and all(map(self._lookup.facts.words.keeps.search, meant))
 
     def _parameter(self, value: _Value, call: ast.Call, given: int | str, callee: Node) -> _Next:
         """The reads of the parameter of `callee` that gets the value."""
@@ -443,7 +473,7 @@ class UnusedLoaders:
             name = names[given] if given < len(names) else ""
         else:
             name = given if given in (*names, *(one.arg for one in function.args.kwonlyargs)) else ""
-        return self._reads(tree, callee, function, name, value.path) if name else None
+        return self._reads(_entered(value, call, tree, callee), function, name) if name else None
 
     def _returned(self, value: _Value, given: ast.Return) -> _Next:
         """What becomes of the value where the function that returns it is called."""
@@ -454,10 +484,16 @@ class UnusedLoaders:
         if _is_decorated(function) or any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in walk(function)):
             return None
         found: list[_Next] = []
-        for caller, step in self._calls_of(node):
+        for caller, step in self._calls_of(node, value.site):
             call = self._site(caller, step, function.name)
             found.append([_Value(self._trees.of(caller.file), caller, call, value.path)] if call is not None else None)
         return _joined(found) if found else None
+
+
+def _entered(value: _Value, call: ast.Call, tree: Tree, callee: Node) -> _Value:
+    """The value in a function that gets it by a call."""
+    site = (value.node, (call.lineno, call.col_offset)) if value.node is not None else None
+    return _Value(tree, callee, value.expression, value.path, site)
 
 
 def _joined(found: Sequence[_Next]) -> _Next:

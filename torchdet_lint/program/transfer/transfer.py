@@ -368,7 +368,9 @@ class Transfer(Recorder):
         for name in [name for key in _TRANSFORMS if key in event.keywords for name in event.keywords[key].names]:
             for referent in self.stands_for(name):
                 if referent.kind == "external" and is_of_transforms(referent.name):
-                    self.external(referent.name, event)
+                    made = Made(event.row, event.column, event.names[0].rpartition(".")[2])
+                    if not self._is_unused(made):
+                        self.external(referent.name, event)
         self.hands_transforms = False
 
     def _is_of_its_own(self, event: Event) -> bool:
@@ -706,8 +708,9 @@ class Transfer(Recorder):
             for runner in facts.runners[COMMAND_LINE]:
                 self.run_handed(runner, event)
             return True
+        noted = full in facts.loaders or (is_of_transforms(full) and full in facts.draws)
         made = Made(event.row, event.column, full.rpartition(".")[2])
-        if full in facts.loaders and event is self._own and self._is_unused(made):
+        if noted and event is self._own and self._is_unused(made):
             return True
         draws, seeds, runners = facts.draws.get(full, ()), facts.seeds.get(full, ()), facts.runners.get(full, ())
         for draw in draws:
@@ -727,7 +730,7 @@ class Transfer(Recorder):
         return bool(draws or seeds or runners) or full in facts.everywhere
 
     def _is_unused(self, made: Made) -> bool:
-        """Whether nothing goes through a loader, of which note is taken."""
+        """Whether nothing goes through a loader, or applies a transform, of which note is taken."""
         if made not in self._unused:
             self.loads.append(made)
         return made in self._unused
