@@ -23,6 +23,9 @@ class Tree:
         self.calls: dict[int, list[ast.Call]] = {}
         self._calls_in: dict[str, dict[str, list[ast.Call]]] = {}
         self._names: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._globals: dict[ast.AST, set[str]] = {}
+        self._bound: dict[ast.AST | None, dict[str, list[ast.expr | None]]] = {}
+        self._at_top: dict[str, list[ast.Name]] | None = None
         # By attribute, where it is read.
         self.attributes: dict[str, list[ast.Attribute]] = {}
         self.functions = {name: node for name, node in functions_in(statements) if isinstance(node, FUNCTIONS)}
@@ -74,19 +77,25 @@ class Tree:
 
     def keeps(self, function: ast.AST, name: str) -> bool:
         """Whether a name that is bound in a function is no variable of the file."""
-        return not any(isinstance(node, ast.Global) and name in node.names for node in walk(function))
+        if function not in self._globals:
+            self._globals[function] = _globals_of(function)
+        return name not in self._globals[function]
 
     def bound(self, function: ast.AST | None, name: str) -> list[ast.expr | None]:
-        """What a name is bound to in a function, or at top level (None: anything)."""
-        found: list[ast.expr | None] = []
-        for node in (one for root in ([function] if function is not None else self._statements) for one in walk(root)):
-            if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-                above = self.parents.get(node)
-                plain = isinstance(above, ast.AnnAssign) or (isinstance(above, ast.Assign) and node in above.targets)
-                found.append(above.value if plain else None)  # type: ignore[union-attr]
-            elif isinstance(node, ast.arg) and node.arg == name:
-                found.append(None)
-        return found
+        """What a name is bound to in a function, or in the file (None: anything)."""
+        if function not in self._bound:
+            found = self._bound[function] = {}
+            roots = [function] if function is not None else self._statements
+            for node in (one for root in roots for one in walk(root)):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    above = self.parents.get(node)
+                    plain = isinstance(above, ast.AnnAssign) or (
+                        isinstance(above, ast.Assign) and node in above.targets
+                    )
+                    found.setdefault(node.id, []).append(above.value if plain else None)  # type: ignore[union-attr]
+                elif isinstance(node, ast.arg):
+                    found.setdefault(node.arg, []).append(None)
+        return self._bound[function].get(name, [])
 
     def is_at_top(self, node: ast.AST) -> bool:
         """Whether `node` stands in no function and no class."""
@@ -94,7 +103,14 @@ class Tree:
 
     def reads_at_top(self, name: str) -> list[ast.Name]:
         """Where what the top level calls `name` is read, anywhere in the file."""
-        return [read for one in _global(self._statements, name) for read in reads_in(one, name)]
+        if self._at_top is None:
+            self._at_top = {}
+            for one in _flat(self._statements):
+                own = _own(one) if isinstance(one, FUNCTIONS) else set()
+                for node in walk(one):
+                    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
+                        self._at_top.setdefault(node.id, []).append(node)
+        return self._at_top.get(name, [])
 
     def reads_after(self, statement: ast.Assign, name: str) -> list[ast.Name]:
         """Where `name`, bound by `statement` in a function, is read afterwards, there or in a function within it; what
@@ -130,20 +146,23 @@ def reads_in(function: ast.AST, name: str) -> list[ast.Name]:
     ]
 
 
-def _global(statements: Sequence[ast.stmt], name: str) -> Iterator[ast.stmt]:
-    """The statements of a file, or of a class, in which `name` stands for what the top level binds: without the
-    functions that bind it themselves."""
+def _flat(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a file, with those of classes for these."""
     for one in statements:
         if isinstance(one, ast.ClassDef):
-            yield from _global(one.body, name)
-        elif not (isinstance(one, FUNCTIONS) and _binds(one, name)):
+            yield from _flat(one.body)
+        else:
             yield one
 
 
-def _binds(function: ast.AST, name: str) -> bool:
-    """Whether `name` is a parameter or a variable of a function, or of one within it, and nowhere that of the file."""
+def _own(function: ast.AST) -> set[str]:
+    """The parameters and variables of a function, and of those within it, that are nowhere those of the file."""
     nodes = list(walk(function))
-    if any(isinstance(node, ast.Global) and name in node.names for node in nodes):
-        return False
-    stores = (node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    return name in stores or any(isinstance(node, ast.arg) and node.arg == name for node in nodes)
+    own = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return own - _globals_of(function)
+
+
+def _globals_of(function: ast.AST) -> set[str]:
+    """The names that a function, or one within it, says are those of the file."""
+    return {name for node in walk(function) if isinstance(node, ast.Global) for name in node.names}

@@ -114,7 +114,9 @@ class UnusedLoaders:
         self._steps = steps
         words = lookup.facts.words
         self._plain = (words.modules - words.fitted) | _BASES | _ROWS
+        # By node and place: the names of what is called there, and the functions of the project.
         self._names: dict[Node, dict[tuple[int, int], list[str]]] = {}
+        self._calls: dict[Node, dict[tuple[int, int], list[Node]]] = {}
 
     def is_unused(self, node: Node, loader: Made) -> bool:
         """Whether nothing goes through a loader that `node` makes, or a function that it calls."""
@@ -397,19 +399,17 @@ class UnusedLoaders:
         """The functions of the project that a call runs in `node`, by its own name."""
         if node is None or isinstance(call.func, ast.Call):
             return []
-        word = last_word(call.func)
-        return [
-            step.node
-            for step in self._steps(node)
-            if step.node is not None
-            and step.kind == "call"
-            and (step.ref.row, step.ref.column) == (call.lineno, call.col_offset)
-            and (
-                (last := step.node.name.rpartition(".")[2]) == word
-                or last in _CALLED
-                or (last == "__init__" and step.node.owner[1] == word)
-            )
-        ]
+        if node not in self._calls:
+            calls = self._calls[node] = {}
+            for step in self._steps(node):
+                if step.node is not None and step.kind == "call":
+                    calls.setdefault((step.ref.row, step.ref.column), []).append(step.node)
+        word, found = last_word(call.func), list[Node]()
+        for one in self._calls[node].get((call.lineno, call.col_offset), ()):
+            last = one.name.rpartition(".")[2]
+            if last == word or last in _CALLED or (last == "__init__" and one.owner[1] == word):
+                found.append(one)
+        return found
 
     def _site(self, caller: Node, step: Step, *words: str) -> ast.Call | None:
         """The call that is a step of `caller`, where that calls something by one of `words`."""
