@@ -708,8 +708,8 @@ class Transfer(Recorder):
             for runner in facts.runners[COMMAND_LINE]:
                 self.run_handed(runner, event)
             return True
-        noted = full in facts.loaders or (is_of_transforms(full) and full in facts.draws)
-        made = Made(event.row, event.column, full.rpartition(".")[2])
+        noted = full in facts.loaders or (full in facts.draws and facts.words.keeps.search(name) is not None)
+        made = Made(event.row, event.column, name.rpartition(".")[2])
         if noted and event is self._own and self._is_unused(made):
             return True
         draws, seeds, runners = facts.draws.get(full, ()), facts.seeds.get(full, ()), facts.runners.get(full, ())
