@@ -432,7 +432,7 @@ class Choices:
             return inner
         counted = self._seeded(step, inner)
         if some := self._told_by_some.get(step.choice[:2]):
-            counted = _without(counted, some)
+            counted = _less(counted, some)
         few = self._drawn_by_few.get(step.choice[:2])
         if not few:
             return counted
@@ -464,12 +464,10 @@ class Choices:
         return changed
 
 
-def _without(inner: Effects, gone: set[str]) -> Effects:
+def _less(inner: Effects, gone: set[str]) -> Effects:
     """The effects `inner` without those that are `gone`, and without all that is told of the draws among them."""
     channels = {key[5:] for key in gone if key.startswith("draw:")}
-    gone = gone | {f"{kind}:{channel}" for kind in _DRAWS for channel in channels}
-    gone |= {key for key, ref in inner.items() if key.startswith("begin:") and ref[0] in channels}
-    return {key: ref for key, ref in inner.items() if key not in gone}
+    return {key: ref for key, ref in _without(inner, channels).items() if key not in gone}
 
 
 def _is_told(key: str) -> bool:
