@@ -320,7 +320,7 @@ class Gradients:
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         if not isinstance(target, cst.Attribute) or names.dotted(target) != f"self.{target.attr.value}":
             return False
-        if not self._speaks_of_no_grad:
+        if not (self._speaks_of_no_grad or ".training" in self.module.text):
             return False
         calls = self.held_calls(target)
         return bool(calls) and all(self.untracked(call.node) or self.called_untracked(call.node) for call in calls)
