@@ -148,3 +148,21 @@ def test_each_program_has_what_it_imports(tmp_path):
 def test_what_no_import_in_sight_leads_to_is_there_where_nothing_else_is(tmp_path):
     (message,) = messages(tmp_path, {"lib/nets.py": ""}).values()
     assert "Conv2d" in message
+
+
+@pytest.mark.parametrize("imports", ["", "import other", "import middle"])
+def test_a_program_that_is_linted_alone_has_what_its_imports_register(imports, tmp_path):
+    files = {"middle.py": "import other\n"}
+    whole = messages(tmp_path, files, imports)["train.py"]
+    settings = Settings(root=str(tmp_path), jobs=1, cache_dir=str(tmp_path / "cache"))
+
+    def alone():
+        found = run.run([str(tmp_path / "train.py")], settings).findings
+        return [one.message for one in found if one.code == "TDL203"]
+
+    assert alone() == [whole]
+    # What is kept of the run is not asked any more once a file that it read has changed.
+    (tmp_path / "lib/nets.py").write_text("")
+    (tmp_path / "other/nets.py").write_text("")
+    (message,) = alone()
+    assert message.endswith("without `torch.use_deterministic_algorithms(True)`")

@@ -31,6 +31,8 @@ _SOURCES = (".py", ".pyw", ".ipynb")
 _TEXTS = 32_000_000
 # How much a dictionary of several may hold: whoever asks for one of a hundred models does not run the others.
 _SHELF = 12
+# A hook is given what changed: where no more files than these are linted, what they import registers too.
+_FEW = 64
 _IMPORTED_THROUGH = 8
 # Of more modules of one name in other folders nobody can tell which is meant.
 _ELSEWHERE = 4
@@ -256,8 +258,8 @@ class ProjectFiles:
         if family not in self._outside:
             self._outside[family] = [
                 (decorator.rpartition(".")[0].rpartition(".")[2].lower(), path, definition)
-                for path in sorted(self.listed)
-                if any(families(dotted.partition(".")[0]) == family for dotted in self._outlines[path].imports)
+                for path in sorted(self._in_reach)
+                if any(families(dotted.partition(".")[0]) == family for dotted in self.outline(path).imports)
                 for decorator, definition in self.summary(path).registered
                 if families(decorator.partition(".")[0]) == family and "egist" in decorator.rpartition(".")[2]
             ]
@@ -274,7 +276,7 @@ class ProjectFiles:
             self._registered[key] = []
             registers = set(self.summary(home).registers.get(name, ()))
             words = {name, PurePath(home).stem, PurePath(home).parent.name, *registers}
-            paths = self._importing(words) | ({home} & self.listed)
+            paths = self._importing(words) | ({home} & self._in_reach)
             self._registered[key] = [
                 (path, definition)
                 for path in sorted(paths)
@@ -286,17 +288,30 @@ class ProjectFiles:
         return self._registered[key]
 
     def _importing(self, words: set[str]) -> set[str]:
-        """The listed files that import something of which the last word is one of `words`."""
+        """The files, listed or imported by a few that are, that import something of which the last word is one of
+        `words`."""
         if self._importers is None:
             self._importers = {}
-            for path in self.listed:
-                for dotted in self._outlines[path].imports:
+            for path in self._in_reach:
+                for dotted in self.outline(path).imports:
                     self._importers.setdefault(dotted.rpartition(".")[2], set()).add(path)
         return set().union(*(self._importers.get(word, ()) for word in words))
 
+    @functools.cached_property
+    def _in_reach(self) -> frozenset[str]:
+        """The listed files, and what they import in turn, where they are few: a program that is linted alone has what
+        its imports register."""
+        found = set(self.listed)
+        queue = sorted(found) if len(found) <= _FEW else []
+        while queue:
+            following = {one for one in self.imported(queue.pop()) if self.is_source(one)} - found
+            queue += sorted(following)
+            found |= following
+        return frozenset(found)
+
     def naming(self, file: str, name: str) -> list[str]:
         """The listed files that import something called `name`, and `file` itself, in order."""
-        return sorted(self._importing({name}) | ({file} & self.listed))
+        return sorted((self._importing({name}) | {file}) & self.listed)
 
     def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
         """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
