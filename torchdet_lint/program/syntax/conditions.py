@@ -27,7 +27,7 @@ from torchdet_lint.program.events import (
 )
 from torchdet_lint.program.syntax.parameters.chances import Chance, chance
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, compared, remade
-from torchdet_lint.program.syntax.scopes import Bound, constant, followed
+from torchdet_lint.program.syntax.scopes import Bound, bound_above, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     device_in,
     is_device_of,
@@ -577,16 +577,10 @@ def _is_as_given(node: ast.Name, scope: Scope) -> bool:
     """Whether a parameter still has the value that it came with where it is asked, though it is given another one
     further below: `if seed is None: seed = …`."""
     bounds = scope.bindings.get(node.id, ())
-    values = [bound.value for bound in bounds if bound.kind == "value"]
     if not any(bound.kind == "parameter" for bound in bounds) or node.id in scope.lent:
         return False
-    if any(bound.kind not in ("parameter", "default", "value") for bound in bounds):
-        return False
-    here = node.lineno, node.col_offset
-    below = [
-        value for value in values if value is not None and (value.end_lineno or 0, value.end_col_offset or 0) > here
-    ]
-    return len(below) == len(values) and not any(first <= node.lineno <= last for first, last in scope.loops)
+    above = bound_above(node, bounds, scope)
+    return above is not None and all(bound.kind in ("parameter", "default") for bound in above)
 
 
 def _is_constant(name: str, scope: Scope) -> bool:

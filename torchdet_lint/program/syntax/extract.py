@@ -28,8 +28,7 @@ from torchdet_lint.program.syntax.conditions import (
 )
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.parameters.rebinding import end_of
-from torchdet_lint.program.syntax.scopes import asks_for_method, constant
+from torchdet_lint.program.syntax.scopes import asks_for_method, bound_above, constant
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     LEAVING,
@@ -361,13 +360,8 @@ class Extractor(Expressions):
         bounds = self.scope.bindings.get(owner.id, ()) if isinstance(owner, ast.Name) else ()
         if len(bounds) < 2 or len(bounds) > _BOUNDS or not isinstance(owner, ast.Name):
             return ()
-        here = owner.lineno, owner.col_offset
-        above = [one for one in bounds if one.kind != "value" or one.value is None or end_of(one.value) <= here]
+        above = bound_above(owner, bounds, self.scope) or ()
         if len(above) in (0, len(bounds)) or self._may_be_set_elsewhere(owner.id):
-            return ()
-        around = [(first, last) for first, last in self.scope.loops if first <= owner.lineno <= last]
-        below = [one.value.lineno for one in bounds if one not in above and one.value is not None]
-        if any(first <= row <= last for row in below for first, last in around):
             return ()
         names = tuple(dict.fromkeys(self.names.resolve_name(owner.id, self.scope, bounds=above)))
         if isinstance(function, ast.Attribute):

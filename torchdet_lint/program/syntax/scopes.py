@@ -501,6 +501,22 @@ def is_one_of_texts(node: ast.expr, scope: Scope) -> bool:
     return not left
 
 
+def bound_above(node: ast.Name, bounds: Sequence[Bound], scope: Scope) -> list[Bound] | None:
+    """Those of `bounds`, of a name of `scope`, that stand above where `node` reads it, and those of which nobody knows
+    where; None where a loop around `node` comes back to it with one from below."""
+    here = node.lineno, node.col_offset
+    above = [one for one in bounds if one.kind != "value" or one.value is None or _end_of(one.value) <= here]
+    known = {id(one) for one in above}
+    below = [one.value.lineno for one in bounds if id(one) not in known and one.value is not None]
+    around = [loop for loop in scope.loops if loop[0] <= node.lineno <= loop[1]] if below else []
+    return None if any(first <= row <= last for row in below for first, last in around) else above
+
+
+def _end_of(node: ast.expr) -> tuple[int, int]:
+    """Where an expression ends: its row and column."""
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+
+
 def _bound_at(node: ast.Name, home: Scope) -> list[Bound]:
     """What binds a name of `home` where `node` reads it: at the top level of a file the last plain statement above."""
     bounds = home.bindings[node.id]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.events import BUILT_IN, COMPARED, EACH, LISTED, PLAIN, Rebinding
-from torchdet_lint.program.syntax.scopes import constant
+from torchdet_lint.program.syntax.scopes import bound_above, constant
 from torchdet_lint.program.syntax.shapes import is_device_of
 
 if TYPE_CHECKING:
@@ -80,23 +80,15 @@ def _read(node: ast.Name, scope: Scope, depth: int) -> tuple[str, tuple[Rebindin
     values = [one.value for one in others if one.kind == "value" and one.value is not None]
     if len(values) < len(others) or len(values) > _VALUES or (others and node.id in scope.lent):
         return node.id, OPEN
-    above = {id(value) for value in values if end_of(value) <= (node.lineno, node.col_offset)}
-    around = [loop for loop in scope.loops if loop[0] <= node.lineno <= loop[1]]
-    below = [value.lineno for value in values if id(value) not in above]
-    if any(first <= row <= last for row in below for first, last in around):
-        return node.id, OPEN
-    if not above:
-        return None
+    given = bound_above(node, others, scope)
+    if not given:
+        return None if given is not None else (node.id, OPEN)
+    above = {id(one.value) for one in given}
     if scope.rebound is None:
         scope.rebound = _steps(scope)
     steps = [one for one in scope.rebound.get(node.id, ()) if all(id(value) in above for value in one[0])]
     known = above == {id(value) for step in steps for value in step[0]}
     return node.id, tuple(rebinding for _, rebinding in steps) if known else OPEN
-
-
-def end_of(node: ast.expr) -> tuple[int, int]:
-    """Where an expression ends: its row and column."""
-    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 def _steps(scope: Scope) -> dict[str, list[tuple[tuple[ast.expr, ...], Rebinding]]]:
