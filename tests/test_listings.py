@@ -51,3 +51,21 @@ def test_a_number_that_only_an_error_tells_is_no_reason(body, told):
         f"    for place, name in enumerate(names):\n        {body}\n    return names\n"
     )
     assert [one.message for one in finding(text).related] == [told]
+
+
+@pytest.mark.parametrize(
+    ("taken", "safe"),
+    [
+        ("next(Path(folder).glob('*.yaml'))", "safe"),
+        ("next(Path(folder).rglob('*.yaml'))", "unsafe"),
+        ("next(Path(folder).glob('**/*.yaml'))", "unsafe"),
+        ("list(Path(folder).rglob('*.yaml'))[0]", "unsafe"),
+        ("glob.glob(folder + '/**/*.yaml', recursive=True)[0]", "unsafe"),
+        ("glob.glob(f'{folder}/*.yaml')[0]", "safe"),
+        ("list(Path(folder).rglob('*.yaml'))", "safe"),
+    ],
+)
+def test_the_first_of_a_listing_that_begins_at_the_top_is_no_other_one_after_a_safe_fix(taken, safe):
+    """Sorted by path, `d/assets/x.yaml` comes before `d/data.yaml`."""
+    text = f"import glob\nfrom pathlib import Path\n\ndef settings(folder):\n    return {taken}\n"
+    assert finding(text).fix.applicability == safe

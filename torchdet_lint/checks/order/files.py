@@ -17,6 +17,7 @@ from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word, nodes
 from torchdet_lint.dataflow.uses import NO_RESULT
 from torchdet_lint.finding import Change, RelatedNode, Replace, Violation
+from torchdet_lint.module.names import live
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _CALLERS = 20
 # A fix that sorts more listings than this at once is too long to read.
 _PAIRED = 40
 _WILDCARD = lazy(r"[*?[]")
+# What gives the paths of a listing in whatever order.
+_KEEP_PATHS = frozenset({"list", "reversed", "set", "sorted", "tqdm", "tuple"})
 
 
 def unordered_files(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -166,12 +169,34 @@ def _is_path(module: Module, call: Call) -> bool:
         return True
     if _names(module, call, receiver) & files["paths"]:
         return True
-    if isinstance(receiver, cst.Name) and "Path" in parameter_annotation(module, receiver):
+    if isinstance(receiver, cst.Name) and (
+        "Path" in parameter_annotation(module, receiver) or _is_listed_path(module, call, receiver)
+    ):
         return True
     value = module.followed(receiver, call.scope, call.order)
     if value is not None and value.node is not receiver and isinstance(value.node, cst.BinaryOperation):
         return isinstance(value.node.operator, cst.Divide)
     return module.library.facts.orders.endings["paths"].search(last_word(receiver)) is not None
+
+
+def _is_listed_path(module: Module, call: Call, name: cst.Name) -> bool:
+    """Whether `name` is what a loop gets of a listing of paths: `for folder in sorted(root.iterdir())`."""
+    home = call.scope.home(name.value)
+    if home is None:
+        return False
+    found = live(home.bindings[name.value], call.order if home.function is call.scope.function else None)
+    listed = [_listing_in(module, one.value) for one in found if one.kind == "loop" and not one.path]
+    known = [one for one in listed if one is not None and _is_path(module, one)]
+    return bool(found) and len(known) == len(found)
+
+
+def _listing_in(module: Module, over: cst.BaseExpression | None) -> Call | None:
+    """The call of a method of a path that a loop goes through, as it comes or put in order."""
+    while isinstance(over, cst.Call) and isinstance(over.func, cst.Name) and over.args:
+        over = over.args[0].value if over.func.value in _KEEP_PATHS else None
+    made = module.call_at(over) if isinstance(over, cst.Call) else None
+    methods = module.library.facts.orders.files["methods"]
+    return made if made is not None and made.attribute in methods and made.receiver is not None else None
 
 
 def _names(module: Module, call: Call, path: cst.BaseExpression) -> set[str]:
@@ -221,8 +246,19 @@ def _listed(module: Module, call: Call, uses: Sequence[Use], zips: Mapping[int, 
     if use is not None and _is_last(use):
         # By name, the last of `epoch_9` and `epoch_10` is the ninth.
         safe, details["help"] = False, "last"
+    elif use is not None and use.kind in ("picked", "first") and _goes_down(module, call):
+        safe, details["help"] = False, "down"
     applicability: Applicability | None = None if safe else "unsafe"
     return Violation(node, details, "", severity_of(use), related=related, changes=changes, applicability=applicability)
+
+
+def _goes_down(module: Module, call: Call) -> bool:
+    """Whether `call` lists a folder and then those in it: the files of the top come first there, whatever their
+    names."""
+    if call.attribute == "rglob":
+        return True
+    pattern = call.node.args[0].value if call.node.args else None
+    return pattern is not None and any("**" in piece for piece in _pieces(module, pattern, call))
 
 
 def _is_one_file(module: Module, call: Call) -> bool:
