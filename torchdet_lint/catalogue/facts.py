@@ -167,6 +167,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     settings: frozenset[str] = frozenset()
     joining: frozenset[str] = frozenset()
     adopting: frozenset[str] = frozenset()
+    of_images: frozenset[str] = frozenset()
     looking_up: frozenset[str] = frozenset()
     ones_and_zeros: frozenset[str] = frozenset()
     floating_by_default: frozenset[str] = frozenset()

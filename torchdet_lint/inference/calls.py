@@ -309,6 +309,8 @@ class Calls:
     def _called(self, name: str, call: Call) -> AbstractValue | None:
         """What a call of the qualified name gives; None where the name tells nothing."""
         owner, _, last = name.rpartition(".")
+        if name in self.facts.of_images:
+            return AbstractValue("tensor", device="cpu", gradient="no")
         if name.endswith("()"):
             return self._instance_called(name[:-2], call)
         if name in self.facts.checkpoints:
