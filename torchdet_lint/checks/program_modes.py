@@ -42,7 +42,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     raising = sorted({ref for ops in reported for ref in ops.raising} | set(failing))
     details = {
         "place": entry.place(training, here),
-        "ops": _counted(entry, places),
+        "ops": _counted(entry, places, [name for ops in reported for name in ops.switchable]),
         "raises": _raising(entry, raising, here),
     }
     details["trains"] = "trains" if entry.has("on_cuda") else "may train"
@@ -52,11 +52,10 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     stories = [Story(ref, f"`{ref.shown}` may raise in that mode") for ref in raising]
     stories += [Story(ref, f"{_subject(entry, ref)} nondeterministic without that mode") for ref in places]
     varies = bool(places or failing) or any(ops.varies for ops in reported)
-    elsewhere = any(ops.told and not ops.raising for ops in reported)
     yield Fault(
         here,
         details,
-        "ops" if places else "reported" if elsewhere else "",
+        "ops" if details["ops"] else "",
         None if varies else "warning",
         (Story(training, "trains here"), *stories),
         _switched(entry),
@@ -126,9 +125,10 @@ def _varies(entry: Entry, name: str, status: str, *, forward: bool = False) -> b
     )
 
 
-def _counted(entry: Entry, places: list[Ref]) -> str:
-    """`3 × Conv2d, 1 × Embedding, the convolutions of resnet18`."""
-    ops, networks = Counter[str](), Counter[str]()
+def _counted(entry: Entry, places: list[Ref], reported: list[str]) -> str:
+    """`3 × Conv2d, 1 × Embedding, 1 × scatter_add, the convolutions of resnet18`; those that are `reported` where they
+    stand are counted too."""
+    ops, networks = Counter(name.rpartition(".")[2] for name in reported), Counter[str]()
     for ref in places:
         name = ref.shown.removesuffix(_MAKES)
         counts = networks if _is_network(entry, ref) else ops

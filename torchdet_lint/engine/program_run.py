@@ -21,6 +21,7 @@ from torchdet_lint.program.entry import Entry, Reported
 from torchdet_lint.program.events import MODULE, Memo
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.reading import read
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from torchdet_lint.engine.record import Look, Record
     from torchdet_lint.finding import Finding, Severity
     from torchdet_lint.source.suppress import Rows
+
+# The op of which a message speaks.
+_OP = lazy(r"`([\w.]+)`")
 
 
 class ProgramRun:
@@ -256,15 +260,16 @@ class ProgramRun:
                     continue
                 if (finding.switchable or finding.raises) and finding.code.startswith("TDL4"):
                     varies = finding.severity == "error"
-                    told = finding.code in self.linter.codes
-                    found.setdefault(rows.first, []).append(Reported(_raising(path, finding, rows), varies, told))
+                    named = _OP.search(finding.message) if varies and not finding.raises else None
+                    names = (named[1],) if named is not None else ()
+                    found.setdefault(rows.first, []).append(Reported(_raising(path, finding, rows), varies, names))
             for row, above in self.settling.functions_around(path, sorted(found)):
                 every = [functions[above or 0]] if (above or 0) in functions else []
                 every += found[row]
                 functions[above or 0] = Reported(
                     tuple(ref for one in every for ref in one.raising),
                     any(one.varies for one in every),
-                    any(one.told for one in every),
+                    tuple(name for one in every for name in one.switchable),
                 )
         return self._reported[path]
 

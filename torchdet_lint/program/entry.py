@@ -73,12 +73,12 @@ class Fault(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """What is found of the ops of one function: those that raise in deterministic mode, whether one varies, and whether
-    the user is told of one."""
+    """What is found of the ops of one function: those that raise in deterministic mode, whether one varies, and the
+    names of those that vary without the mode alone."""
 
     raising: Sequence[Ref]
     varies: bool
-    told: bool
+    switchable: Sequence[str]
 
 
 class Entry(NamedTuple):
@@ -418,18 +418,18 @@ class Entry(NamedTuple):
         runs its methods. What the constants of all calls rule out is none."""
         found: dict[tuple[str, int], dict[Ref, None]] = {}
         varying: set[tuple[str, int]] = set()
-        shown: set[tuple[str, int]] = set()
+        names: dict[tuple[str, int], Sequence[str]] = {}
         for node in self.reached(applied=True):
             functions = self.reported(node.file)
             for row in self._rows(node) if functions else ():
                 if row in functions:
-                    raising, varies, told = functions[row]
+                    raising, varies, switchable = functions[row]
                     reached = [ref for ref in raising if self._reaches(node, row, ref)]
                     if reached or not raising:
                         found.setdefault((node.file, row), {}).update(dict.fromkeys(reached))
                         varying |= {(node.file, row)} if varies else set()
-                        shown |= {(node.file, row)} if told else set()
-        return [Reported(tuple(found[key]), key in varying, key in shown) for key in sorted(found)]
+                        names[node.file, row] = switchable
+        return [Reported(tuple(found[key]), key in varying, names[key]) for key in sorted(found)]
 
     def _reaches(self, node: Node, row: int, ref: Ref) -> bool:
         """Whether the constants that a function is called with leave `ref`, which stands in the function at `row`."""
