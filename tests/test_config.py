@@ -191,11 +191,19 @@ def test_the_newest_release_that_a_requirement_allows(specifier: str, release: t
         ("env.yml", "dependencies:\n  - pytorch=1.11\n", ((1, 11), (1, 11))),
         ("conda-env-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0\n", ((2, 1), (2, 1))),
         ("envelope.yml", "dependencies:\n  - pytorch=1.11\n", None),
+        ("cog.yaml", 'build:\n  python_packages:\n    - "torch==1.8.0"\n', ((1, 8), (1, 8))),
+        ("environment/psp_env.yaml", "dependencies:\n  - pip:\n    - torch==1.6.0\n", ((1, 6), (1, 6))),
+        ("envs/gpu.yml", "dependencies:\n  - pytorch=1.11\n", ((1, 11), (1, 11))),
+        ("requirements/base.txt", "numpy\ntorch>=1.4,<2.4\n", ((2, 3), (1, 4))),
+        ("requirements/docs.txt", "torch==1.9\n", None),
+        ("env/requirements.txt", "torch==1.9\n", ((1, 9), (1, 9))),
+        ("configs/model.yaml", "dependencies:\n  - pytorch=1.11\n", None),
     ],
 )
 def test_the_target_is_what_the_project_requires(
     root: Path, name: str, text: str, required: tuple[tuple[int, int], tuple[int, int] | None] | None
 ) -> None:
+    (root / name).parent.mkdir(exist_ok=True)
     (root / name).write_text(text)
     assert config.required_torch(root) == required
     assert config.find([str(root)]).torch == required
@@ -361,3 +369,21 @@ def test_the_command_explains_a_key(
     assert json.loads(capsys.readouterr().out) == keys.schema()
     assert main(["config", "sed"]) == 2
     assert capsys.readouterr().err == "torchdet-lint: error: config: unknown key 'sed'; did you mean 'seed'?\n"
+
+
+def test_what_the_project_says_itself_comes_before_its_folders_and_a_virtual_environment_says_nothing(
+    root: Path,
+) -> None:
+    for folder, release in (("environment", "1.9"), ("env", "1.8")):
+        (root / folder).mkdir()
+        (root / folder / "environment.yml").write_text(f"dependencies:\n  - pytorch={release}\n")
+    (root / "env" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    required = config.required_torch(root)
+    assert required is not None
+    assert required.newest == (1, 9)
+    (root / "environment" / "environment.yml").unlink()
+    assert config.required_torch(root) is None
+    (root / "requirements.txt").write_text("torch==2.1\n")
+    required = config.required_torch(root)
+    assert required is not None
+    assert required.newest == (2, 1)

@@ -22,6 +22,11 @@ _CONDA = lazy(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<
 _ENVIRONMENT = lazy(r"(?:^|[_-])(?:conda|env(?:ironment)?)(?:[_-]|$)|^environment")
 _DIGITS = 9
 _TEXTS = ("pyproject.toml", "setup.cfg", "setup.py")
+# Where projects keep their requirements and environments, besides their own folder; and what Cog builds from.
+_FOLDERS = ("requirements", "environment", "environments", "env", "envs", "conda")
+_COG = "cog.yaml"
+# Lists for those who work on the project, which say nothing of where its programs run.
+_ASIDE = lazy(r"(?:^|[._-])(?:ci|dev|docs?|lint|readthedocs|tests?|typing)(?:[._-]|$)")
 
 
 class Required(NamedTuple):
@@ -57,7 +62,22 @@ def _files(root: Path) -> list[Path]:
         return []
     listed = [name for name in _TEXTS if name in names]
     listed += [name for name in names if name.startswith("requirements") and name.endswith(".txt")]
-    return [root / name for name in (*listed, *_environments(names))]
+    found = [root / name for name in (*listed, *_environments(names), *({_COG} & {*names}))]
+    for folder in _FOLDERS:
+        found += _kept_in(root / folder) if folder in names else []
+    return found
+
+
+def _kept_in(folder: Path) -> list[Path]:
+    """The lists of requirements and the environments of conda in a folder of such; none of a virtual environment."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    if "pyvenv.cfg" in names:
+        return []
+    texts = (name for name in names if name.endswith((".txt", ".yml", ".yaml")))
+    return [folder / name for name in texts if not _ASIDE.search(name)]
 
 
 def _environments(names: list[str]) -> list[str]:
