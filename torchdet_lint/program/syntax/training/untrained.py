@@ -35,11 +35,11 @@ _VALUES = ("Tensor", "Variable", "Parameter", "DataFrame", "Series", "Frame", "R
 
 def loads_weights(loop: ast.For | ast.AsyncFor) -> bool:
     """Whether `loop` gives every parameter of a model what a table holds under its name: `p.data = weights[name]`, or
-    `own[name].copy_(weight)` for what the table holds."""
+    `own[name].copy_(weight)` for what the table holds; a function of the project may add the buffers."""
     if not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) != 2 or not isinstance(loop.iter, ast.Call):
         return False
     name, given = (one.id if isinstance(one, ast.Name) else "" for one in loop.target.elts)
-    named = last_word(loop.iter.func) == "named_parameters"
+    named = last_word(loop.iter.func).startswith("named_param")
     if not name or not (named or last_word(loop.iter.func) == "items"):
         return False
     for node in (inner for statement in loop.body for inner in walk(statement)):
