@@ -769,6 +769,7 @@ torch.onnx.export(model, image, parser.parse_args().out)
         (MEASURES + "torch.save(model(image), 'a.pt')\n", {"error"}),
         (MEASURES + "solver = Net(torch.optim.SGD(model.parameters(), 0.1))\n", {"error"}),
         (MEASURES + "loader = torch.utils.data.DataLoader([0, 1], shuffle=True)\n", {"error"}),
+        (MEASURES + "print(Net(parser).evaluate(model))\n", {"error"}),
         (VIEWER, {"note"}),
         (VIEWER + "print(batch.mean())\n", {"error"}),
         (VIEWER + "cv2.imwrite('a.png', batch)\n", {"error"}),

@@ -236,12 +236,17 @@ class Entry(NamedTuple):
     @property
     def only_shows(self) -> bool:
         """Whether it only shows something on a screen, or speaks with somebody: it does not train, writes no file, and
-        what is shown is not printed too. Or it measures or exports a model, and makes no optimizer and no loader."""
+        what is shown is not printed too. Or it measures or exports a model, makes no optimizer and no loader, and
+        evaluates nothing."""
         if self.trains or self.has("writes"):
             return False
         if self.has("measures"):
             names = {name for event in self._calls() for name in event.names}
-            return not any(name.startswith(("torch.optim.", "torch.utils.data.")) for name in names)
+            works = self.project.library.facts.programs.evaluates
+            return not any(
+                name.startswith(("torch.optim.", "torch.utils.data.")) or name.rpartition(".")[2] in works
+                for name in names
+            )
         return self.has("serves") or (self.has("shows") and not self.has("tells"))
 
     @property

@@ -43,6 +43,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     registers: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     builders: str = "(?!)"
+    evaluates: frozenset[str] = frozenset()
     dispatches: frozenset[str] = frozenset()
     starts_itself: frozenset[str] = frozenset()
     lazy: frozenset[str] = frozenset()
