@@ -790,3 +790,17 @@ def test_a_constant_is_not_safe_beside_a_seed_that_a_function_is_given(tmp_path,
     )
     (found,) = api.lint(tmp_path, select=["TDL103"], cache_dir="")
     assert found.fix.applicability == applicability
+
+
+@pytest.mark.parametrize(
+    ("above", "indent"),
+    [
+        ('"""The backbone\n\nAuthors:\n  * Ada 1843\n"""\n', "    "),
+        ("# Authors:\n  # Ada\n", "    "),
+        ("def first():\n  return 1\n", "  "),
+    ],
+)
+def test_a_helper_is_indented_as_the_code_of_the_file_is(library, above, indent):
+    text = f"{above}from torch.utils.data import DataLoader\n\nloader = DataLoader(data, num_workers=2)\n"
+    fixed = fixing.fixed(text, library, "DataLoader", worker)
+    assert f"def seed_worker(worker_id):\n{indent}worker_seed" in fixed

@@ -17,7 +17,7 @@ from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.prefilter.triggers import IDENTIFIER
 from torchdet_lint.regex import lazy
-from torchdet_lint.source.lines import split_lines
+from torchdet_lint.source.lines import split_lines, without_prose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ class Layout:
                 module.load(unit)
         self.newline = line_end(self.lines[0]) if self.lines else "\n"
         self.newline = self.newline or "\n"
-        self.indent = _usual_indent(self.lines)
+        self.indent = _usual_indent(split_lines(without_prose(module.text)))
         self._cells: dict[int, list[str]] = {}
         self.annotated = bool(re.search(r"\)\s*->", module.text))
 
