@@ -70,7 +70,8 @@ class Runner(Table, frozen=True, kw_only=True):
 
     Of an object `methods` are run (none: it is called); `itself` says that the object whose method this is runs too.
     `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not
-    (`first`: before whatever runs there; `rpc`: in a thread of another process);
+    (`launch`: as `spawn`, or in this one where one process is enough; `first`: before whatever runs there; `rpc`: in a
+    thread of another process);
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
     passed. `bare`: called without arguments it runs any function of the file,
     and of a class any method. `trains`, `steps` and `cuda`: it trains,
@@ -84,7 +85,7 @@ class Runner(Table, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     itself: bool = False
-    process: Literal["", "fork", "pool", "spawn", "first", "rpc"] = ""
+    process: Literal["", "fork", "pool", "spawn", "launch", "first", "rpc"] = ""
     deferred: bool = False
     workers: str = ""
     bare: bool = False

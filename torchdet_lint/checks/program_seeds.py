@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.program.effects import Node, Process, Ref
+    from torchdet_lint.program.effects import Effects, Node, Process, Ref, Step
     from torchdet_lint.program.entry import Entry
 
 _GENERATORS = {"torch": "torch", "numpy": "NumPy", "python": "`random`"}
@@ -43,7 +43,7 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
     missing = tuple(
         name
         for name in ("python", "numpy", "torch")
-        if entry.draws(name) and f"seed:{name}" not in entry.effects and entry.seed_reaches(name)
+        if entry.draws(name) and not entry.seeds_draws(name) and entry.seed_reaches(name)
     )
     change: Change = entry.seeds(missing) if library in missing else Withhold(_IN_PROCESSES)
     variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
@@ -70,7 +70,7 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
     for library, channels in CHANNELS.items():
         for channel in channels:
             pair = entry.effects.get(f"late:{channel}")
-            if pair is None or channel not in entry.draws(library):
+            if pair is None or channel not in entry.draws(library) or not entry.draws_itself(channel):
                 continue
             draw, seed = pair
             if seed in done or any(row.entropy for row in entry.project.facts.seeds.get(seed.what, ())):
@@ -92,59 +92,68 @@ def _earlier_seed(entry: Entry, library: str, seed: Ref) -> Change:
 
 def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """A process whose target draws and never seeds, nor anything that runs there before it."""
-    steps = [step for node in entry.reached() for step in entry.project.steps(node) if step.kind == "process"]
+    within = [(node, step) for node in entry.reached() for step in entry.project.steps(node) if step.kind == "process"]
+    steps = [step for _, step in within]
     before = {
         key for step in steps if step.channel == "first" and step.node for key in entry.project.effects(step.node)
     }
-    if steps:
-        before |= entry.imported_again.keys()
+    imported = entry.imported_again.keys() if steps else set()
     # What is handed to a target runs in its process, after what that seeds.
     beside: dict[tuple[str, int, int], set[str]] = {}
     for step in steps:
         ran = entry.project.effects(step.node) if step.node is not None else {}
         beside.setdefault(step.ref[:3], set()).update(key for key in ran if key.startswith("seed:"))
-    for step in steps:
-        started = step.process
-        if step.node is not None and started is not None and step.channel != "first" and step.ref.what != BESIDE:
-            target, start = started
-            inner = entry.project.effects(step.node)
-            if "flag:perhaps" in inner or "flag:perhaps" in before:
+    for node, step in within:
+        if step.node is None or step.channel == "first" or step.ref.what == BESIDE:
+            continue
+        inner = entry.project.effects(step.node)
+        if "flag:perhaps" in inner or "flag:perhaps" in before or "flag:perhaps" in imported:
+            continue
+        seeded = inner.keys() | before | beside[step.ref[:3]]
+        for library in CHANNELS:
+            if f"seed:{library}" in seeded or f"seed:{library}" in imported:
                 continue
-            for library in ("torch", "numpy", "python"):
-                channels = [
-                    one
-                    for one in CHANNELS[library]
-                    if f"draw:{one}" in inner
-                    and f"seed:{one}" not in inner
-                    and f"seed:{library}" not in beside[step.ref[:3]]
-                    and (one not in TRAINING or "flag:trains" in inner)
-                    and not (one == "weights" and "flag:loads" in inner and "flag:trains" not in inner)
-                ]
-                if f"seed:{library}" in inner or f"seed:{library}" in before or not channels:
-                    continue
-                draw = inner[f"draw:{channels[0]}"]
-                details = {
-                    "target": target.name.rpartition(".")[2],
-                    "library": _GENERATORS[library],
-                    "draw": draw.shown,
-                    "place": entry.place(draw, start),
-                }
-                here = target.file == start.file and "." not in target.name
-                nested = _is_nested(entry, target)
-                kind = "a function inside another" if nested else "a method"
-                there = kind if target.file == start.file else f"defined in {entry.shown(target.file)}"
-                seeded = _in_target(entry, started, step.channel, library) if here else None
-                seeded = seeded or Withhold(f"the target is {there}")
-                # Python seeds `random` from the operating system in every forked child.
-                forked = step.channel in ("fork", "pool") and entry.takes_state(step)
-                copied = forked and f"seed:{library}" in entry.effects and library != "python"
-                variant = ("nested" if nested else step.channel) if copied else ""
-                yield Fault(
-                    start, details, variant, "warning" if copied and step.channel == "fork" else None,
-                    (Story(draw, f"`{draw.shown}` uses random numbers here, in the new process"),), (seeded,),
-                    at_call=True,
-                )  # fmt: skip
+            draw = next((inner[f"draw:{one}"] for one in CHANNELS[library] if _draws(inner, one)), None)
+            if draw is not None:
+                yield _unseeded_target(entry, node, step, library, draw)
                 break
+
+
+def _draws(inner: Effects, channel: str) -> bool:
+    """Whether the effects of a target hold a draw by `channel` that changes a result."""
+    if f"draw:{channel}" not in inner or f"seed:{channel}" in inner:
+        return False
+    trains = "flag:trains" in inner
+    return trains or not (channel in TRAINING or (channel == "weights" and "flag:loads" in inner))
+
+
+def _unseeded_target(entry: Entry, node: Node, step: Step, library: str, draw: Ref) -> Fault:
+    """What is said of the `draw` in the process that `node` starts by `step`."""
+    started = step.process
+    assert started is not None
+    target, start = started
+    details = {
+        "target": target.name.rpartition(".")[2],
+        "library": _GENERATORS[library],
+        "draw": draw.shown,
+        "place": entry.place(draw, start),
+    }
+    here = target.file == start.file and "." not in target.name
+    nested = _is_nested(entry, target)
+    kind = "a function inside another" if nested else "a method"
+    there = kind if target.file == start.file else f"defined in {entry.shown(target.file)}"
+    given = entry.seed_above(node, library)
+    seed = _in_target(entry, started, step.channel, library, given) if here else None
+    # Python seeds `random` from the operating system in every forked child.
+    forked = step.channel in ("fork", "pool") and entry.takes_state(step)
+    copied = forked and given is not None and library != "python"
+    variant = ("nested" if nested else step.channel) if copied else ""
+    return Fault(
+        start, details, variant, "warning" if copied and step.channel == "fork" else None,
+        (Story(draw, f"`{draw.shown}` uses random numbers here, in the new process"),),
+        (seed or Withhold(f"the target is {there}"),),
+        at_call=True,
+    )  # fmt: skip
 
 
 def _is_nested(entry: Entry, target: Node) -> bool:
@@ -153,9 +162,8 @@ def _is_nested(entry: Entry, target: Node) -> bool:
     return bool(outer) and entry.project.files.summary(target.file).class_summary(outer) is None
 
 
-def _in_target(entry: Entry, started: Process, how: str, library: str) -> Change:
-    """A seed in the function that a process runs, that which the program was given if it was given one."""
-    given = entry.effects.get(f"seed:{library}")
+def _in_target(entry: Entry, started: Process, how: str, library: str, given: Ref | None) -> Change:
+    """A seed in the function that a process runs: that which starts it was `given`, if it was given one."""
     if given is not None and given.file != started.start.file:
         place = f"{entry.shown(given.file)}:{given.row}"
         return Withhold(f"the program is seeded in {place}, and the target has to be given that seed")

@@ -295,7 +295,9 @@ class ProgramRun:
 def _settles(effects: Effects) -> bool:
     """Whether something seeds a generator, or turns torch's own mode on."""
     mode = effects.get("flag:mode")
-    return any(key.startswith("seed:") for key in effects) or (mode is not None and mode.what.startswith("torch."))
+    return any(key.startswith(("seed:", "apart:")) for key in effects) or (
+        mode is not None and mode.what.startswith("torch.")
+    )
 
 
 def _raising(path: str, finding: Finding, rows: Rows) -> tuple[Ref, ...]:

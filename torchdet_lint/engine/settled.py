@@ -24,7 +24,7 @@ from torchdet_lint.engine.outcome import (
 from torchdet_lint.finding import ELSEWHERE
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.effects import STARTED, WORKER
+from torchdet_lint.program.effects import APART, STARTED, WORKER
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
@@ -36,7 +36,7 @@ from torchdet_lint.program.unrun.unreached import Place, Unreached
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 
     from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.engine.entry_points import EntryPoints
@@ -207,7 +207,10 @@ class Settling:
         covered = reach(entry.file for entry in entries if entry.has("mode"))
         unset = reach(entry.file for entry in programs if not entry.sets_workspace)
         set_up = reach(entry.file for entry in entries if entry.sets_workspace)
-        seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
+        seeded = {
+            library: reach(entry.file for entry in entries if entry.seeded(library) or entry.seeded_apart(library))
+            for library in CHANNELS
+        }
         elsewhere = self._seeded_elsewhere(entries)
         anywhere = reach(entry.file for entry in entries)
         on_host = reach(entry.file for entry in programs if entry.trains or entry.hides_gpus)
@@ -215,8 +218,7 @@ class Settling:
         scripts = {entry.file for entry in programs if self._is_host_script(entry)}
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
-        run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
-        repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
+        run, repeated = self._by_seed(entries, "torch", self._runs)
         early = self._run(node for entry in entries if entry.seeded("torch") for node in entry.above_seed("torch"))
         fresh = self._fresh(entries, wanted)
         drawn = self._drawn(entries, wanted)
@@ -259,8 +261,7 @@ class Settling:
         asking = {path for path in wanted if any(one.code == DRAWN for one in named[path].findings)}
         if not asking:
             return {}
-        run = self._run(one.node for one in entries if not one.seeded("numpy") and one.draws("numpy"))
-        seeded = self._run(one.node for one in entries if one.seeded("numpy"))
+        run, seeded = self._by_seed(entries, "numpy", lambda entry: bool(entry.draws("numpy")))
         codes = frozenset({DRAWN})
         left = {path: run[path] - seeded.get(path, set()) - {MODULE} for path in asking if path in run}
         return {path: self._among(path, names, codes) for path, names in left.items()}
@@ -270,7 +271,11 @@ class Settling:
         asks for another one."""
         named = self.whole.named
         asking = {path for path in named if any(one.seeded_by.endswith(ELSEWHERE) for one in named[path].findings)}
-        seeds = [(library, entry, entry.effects.get(f"seed:{library}")) for entry in entries for library in CHANNELS]
+        seeds = [
+            (library, entry, entry.effects.get(f"seed:{library}") or entry.effects.get(f"{APART}:{library}"))
+            for entry in entries
+            for library in CHANNELS
+        ]
         return {
             f"{library}{ELSEWHERE}": self.points.reached(
                 entry.file for one, entry, seed in seeds if one == library and seed and seed.file not in asking
@@ -405,8 +410,19 @@ class Settling:
         started = outline.guard or entry.file.endswith(".ipynb") or entry.file in self.points.named
         return started or bool(entry.draws("torch")) or (entry.has("workers") and entry.has("tells"))
 
-    def _run(self, nodes: Iterable[Node]) -> dict[str, set[str]]:
-        """The names of the functions that running `nodes` evidently calls, by file."""
+    def _by_seed(
+        self, entries: Sequence[Entry], library: str, counts: Callable[[Entry], bool]
+    ) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+        """By file the names of the functions that run where `library` is not seeded, in the programs that count, and of
+        those that run where it is."""
+        unseeded = [entry for entry in entries if not entry.seeded(library)]
+        apart = {node for entry in unseeded for node in entry.seeded_apart(library)}
+        seeded = [entry.node for entry in entries if entry.seeded(library)]
+        return self._run((entry.node for entry in unseeded if counts(entry)), apart), self._run([*seeded, *apart])
+
+    def _run(self, nodes: Iterable[Node], without: Set[Node] = frozenset()) -> dict[str, set[str]]:
+        """The names of the functions that running `nodes` evidently calls, by file, `without` those that new processes
+        run."""
         queue = list(nodes)
         seen = set(queue)
         found: dict[str, set[str]] = {}
@@ -414,7 +430,9 @@ class Settling:
             node = queue.pop()
             found.setdefault(node.file, set()).add(node.name)
             for step in self.project.steps(node):
-                if step.node is not None and step.kind != WORKER and step.node not in seen:
+                if step.node is None or step.kind == WORKER or (step.apart and step.node in without):
+                    continue
+                if step.node not in seen:
                     seen.add(step.node)
                     queue.append(step.node)
         return found

@@ -325,7 +325,7 @@ class Project:
         everything: Effects = {}
         for node in reversed(members):
             for key, ref in self._effects[node].items():
-                if key.startswith(("draw:", "seed:", "flag:")):
+                if key.startswith(("draw:", "own:", "seed:", "apart:", "flag:")):
                     everything.setdefault(key, ref)
         for node in members:
             for key, ref in everything.items():

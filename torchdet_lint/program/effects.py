@@ -17,6 +17,13 @@ BESIDE = "beside"
 # What a step does that is left to the workers of a loader: they draw from torch's generator what its state decides
 # here, when the loader is iterated, and do nothing else to the program.
 WORKER = "worker"
+# A process of a launcher that runs its target in this one where one is enough.
+LAUNCHED = "launch"
+# Kinds of effects: a draw of this process itself, and a seed of a process that it starts.
+OWN = "own"
+APART = "apart"
+# This process itself trains.
+OWN_TRAINING = f"{OWN}:trains"
 LEVELS = 4
 REFERENTS = 32
 TOKEN = lazy(r"\(\)|[^.()]+")
@@ -148,16 +155,22 @@ class Step(NamedTuple):
     evaluated: bool = False
 
     @property
+    def apart(self) -> bool:
+        """Whether what a step does happens in a new process, and in no case in this one."""
+        return self.kind == "process" and self.channel != LAUNCHED
+
+    @property
     def process(self) -> Process | None:
         """The process that a step starts, or in which it runs a method: what it runs, and where it is started."""
         return self.within if self.within is not None or self.node is None else Process(self.node, self.ref)
 
 
 Effects = dict[str, Any]
-"""`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `some:c` (a seed
-of what may be picked), `flag:f` -> Ref; `late:c` -> (draw, seed), and `unsure:c` where a branch may pass by that draw,
-as `branch:c` says of `first:c`; `begin:g` -> (channel, draw), the first draw of a generator that is not dropout's,
-which draws only when it runs; `SEEDED_BY_SOME` -> classes that may be picked, each with a generator that it seeds."""
+"""`draw:c` (there is one), `own:c` (one that no new process makes), `first:c` (before any seed), `borrow:p` (from the
+parameter p), `seed:c`, `apart:c` (a seed of new processes), `some:c` (one of what may be picked), `flag:f` -> Ref;
+`late:c` -> (draw, seed), and `unsure:c` where a branch may pass by that draw, as `branch:c` says of `first:c`;
+`begin:g` -> (channel, draw), the first draw of a generator that is not dropout's, which draws only when it runs;
+`SEEDED_BY_SOME` -> classes that may be picked, each with a generator that it seeds."""
 
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 # What transforms draw from `random` when an item of a data set is made.
@@ -184,8 +197,9 @@ NAMED_CALL = "flag:calls "
 # The program hides all GPUs, in every run, before CUDA starts; and it may let some be seen.
 HIDDEN = "flag:hidden"
 VISIBLE = "flag:visible"
+_KEPT = frozenset({"draw", "flag", "begin", "some", APART})
 _STARTS = ("flag:cuda", "flag:started")
-_DRAWS = frozenset({"draw", "first", "begin", "borrow", "late", "branch", "unsure"})
+_DRAWS = frozenset({"draw", OWN, "first", "begin", "borrow", "late", "branch", "unsure"})
 _GENERATOR = {
     "python": "python",
     "numpy": "numpy",
@@ -226,8 +240,10 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     fresh = [key for key in inner if key not in found and (key in sure or key not in (ON_CUDA, HIDDEN))]
     for key in fresh:
         ref, (kind, _, channel) = inner[key], key.partition(":")
-        if kind in ("draw", "flag", "begin", "some") or (kind == "borrow" and (step.node is None or step.lends)):
+        if kind in _KEPT or (kind == "borrow" and (step.node is None or step.lends)):
             found.setdefault(key, ref)
+        elif kind == OWN and not step.apart:
+            found[key] = ref
         elif ordered and kind in ("first", "late") and f"seed:{_GENERATOR[channel]}" not in found:
             found[key] = ref
             if kind == "first":
@@ -236,11 +252,22 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
             if passed in inner or (kind == "first" and _left_open(step.branch)):
                 # None: by the `if`s of this function alone, which may hold the seed too.
                 found[passed] = ref if passed in inner else None
-    for key in [key for key in fresh if key.startswith("seed:")]:
-        if step.kind == "process" and any(f"first:{channel}" in found for channel in channels_of(key[5:])):
+    _combine_seeds(found, arms, step, inner, [key for key in fresh if key.startswith("seed:")])
+
+
+def _combine_seeds(
+    found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects, fresh: Iterable[str]
+) -> None:
+    """Add to `found` the seeds `fresh` of a step: what a new process seeds is seeded there alone."""
+    for key in fresh:
+        generator = key[5:]
+        if step.apart and generator in _SEEDED:
+            found.setdefault(f"{APART}:{generator}", inner[key])
             continue
-        if ordered:
-            _judge(found, arms, step, key[5:], inner)
+        if step.kind == "process" and any(f"first:{channel}" in found for channel in channels_of(generator)):
+            continue
+        if step.now and step.kind not in ("later", "process", WORKER):
+            _judge(found, arms, step, generator, inner)
         found.setdefault(key, inner[key])
 
 
@@ -285,10 +312,13 @@ def _own(step: Step) -> Effects:
     """The effects of a step that calls nothing."""
     found: Effects = {f"{step.kind}:{step.channel}": step.ref}
     if step.kind == "draw":
+        found[f"{OWN}:{step.channel}"] = step.ref
         if step.channel != "dropout":
             found[f"begin:{_GENERATOR[step.channel]}"] = (step.channel, step.ref)
         if step.now:
             found[f"first:{step.channel}"] = step.ref
+    elif step.channel == "trains":
+        found[OWN_TRAINING] = step.ref
     return found
 
 
@@ -308,12 +338,13 @@ def handed(inner: Effects, step: Step) -> Effects:
         if step.lends:
             return {f"borrow:{step.lends[0][1]}": drawn} if drawn is not None else {}
         if drawn is not None and not ("seed:torch" in inner and "first:torch" not in inner):
-            return {"draw:torch": drawn, "begin:torch": ("torch", drawn)}
+            return {"draw:torch": drawn, f"{OWN}:torch": drawn, "begin:torch": ("torch", drawn)}
         # A function of the program's own that workers start with may seed what torch has.
         drawn_from = _SEEDED_THERE if step.ref.what else ()
         seeded = [one for one in drawn_from if f"draw:{one}" in inner and f"seed:{_GENERATOR[one]}" not in inner]
         channel = BASE_SEED_IN_TRAINING if TRAINING.issuperset(seeded) else BASE_SEED
-        return {f"draw:{channel}": step.ref, "begin:torch": (channel, step.ref)} if seeded else {}
+        drawing = {f"draw:{channel}": step.ref, f"{OWN}:{channel}": step.ref, "begin:torch": (channel, step.ref)}
+        return drawing if seeded else {}
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)
@@ -347,6 +378,7 @@ def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:
             changed[f"borrow:{given}"] = ref
         else:
             changed.setdefault("draw:torch", ref)
+            changed.setdefault(f"{OWN}:torch", ref)
             changed.setdefault("begin:torch", ("torch", ref))
             if "seed:torch" not in changed:
                 changed.setdefault("first:torch", ref)
@@ -357,7 +389,7 @@ def _in_training(inner: Effects) -> Effects:
     """The effects of what is called in training only: what it draws besides weights is drawn as dropout draws."""
     changed = dict(inner)
     for channel, trained in (*IN_TRAINING.items(), (TRANSFORMED, IN_TRAINING["torch"])):
-        for kind in ("draw", "first", "late", "branch", "unsure"):
+        for kind in ("draw", OWN, "first", "late", "branch", "unsure"):
             if f"{kind}:{channel}" in changed:
                 changed.setdefault(f"{kind}:{trained}", changed.pop(f"{kind}:{channel}"))
         begins, draw = changed.get(f"begin:{channel}", ("", None))
@@ -373,8 +405,9 @@ def _as_weights(inner: Effects) -> Effects:
     changed = dict(inner)
     first = changed.pop("first:torch")
     changed.setdefault("first:weights", first)
-    if changed.get("draw:torch") == first:
-        changed.setdefault("draw:weights", changed.pop("draw:torch"))
+    for kind in ("draw", OWN):
+        if changed.get(f"{kind}:torch") == first:
+            changed.setdefault(f"{kind}:weights", changed.pop(f"{kind}:torch"))
     if changed.get("begin:torch") == ("torch", first):
         changed["begin:torch"] = ("weights", first)
     for kind in ("late", "branch", "unsure"):
@@ -438,7 +471,8 @@ class Choices:
             return counted
         left_out = {f"first:{channel}" for channel, generator in _GENERATOR.items() if generator in few}
         if step.choice.any:
-            left_out |= {f"draw:{channel}" for channel, generator in _GENERATOR.items() if generator in few & _SEEDED}
+            channels = [channel for channel, generator in _GENERATOR.items() if generator in few & _SEEDED]
+            left_out |= {f"{kind}:{channel}" for kind in ("draw", OWN) for channel in channels}
             left_out |= {f"begin:{generator}" for generator in few}
         return {key: ref for key, ref in counted.items() if key not in left_out}
 
@@ -456,6 +490,7 @@ class Choices:
             for channel in channels_of(key[5:]):
                 if f"first:{channel}" not in inner:
                     changed.pop(f"draw:{channel}", None)
+                    changed.pop(f"{OWN}:{channel}", None)
                     if changed.get(f"begin:{key[5:]}", ("",))[0] == channel:
                         del changed[f"begin:{key[5:]}"]
         if step.node is not None and step.node.owner[1]:

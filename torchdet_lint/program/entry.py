@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
 from torchdet_lint.program.effects import (
+    APART,
     BASE_SEED,
     BASE_SEED_IN_TRAINING,
     HIDDEN,
     ITEMS,
+    LAUNCHED,
     NAMED_CALL,
+    OWN,
+    OWN_TRAINING,
     STARTED,
     STEPS,
     TRAINING,
@@ -144,16 +148,24 @@ class Entry(NamedTuple):
 
     def leading_to_draw(self, library: str) -> tuple[Step, Ref] | None:
         """The step of the entry point that leads to the first draw: the first one that draws at once, if one does.
-        What draws for want of a generator is TDL107's business."""
+        What draws for want of a generator is TDL107's business. Where new processes seed `library`, only what the
+        program draws itself counts."""
         channels = [channel for channel in self.draws(library) if channel != "estimator"]
+        apart = f"{APART}:{library}" in self.effects
         for step, effects in self.steps():
             if step.kind in ("later", "process"):
                 continue
             for channel in channels:
                 if f"first:{channel}" in effects:
                     begin, draw = effects.get(f"begin:{library}", ("", None))
-                    return step, draw if begin in channels else effects[f"first:{channel}"]
-        return self.first_draw(library, channels)
+                    return step, draw if begin in channels and not apart else effects[f"first:{channel}"]
+        return self._first_of_its_own(channels) if apart else self.first_draw(library, channels)
+
+    def _first_of_its_own(self, channels: Sequence[str]) -> tuple[Step, Ref] | None:
+        """The first step of the entry point that draws by `channels` in its own process, and the draw."""
+        keys = [f"{OWN}:{channel}" for channel in channels if self.draws_itself(channel)]
+        found = ((step, effects[key]) for step, effects in self.steps() for key in keys if key in effects)
+        return next(((step, draw) for step, draw in found if not step.apart), None)
 
     def seeds(self, libraries: tuple[str, ...]) -> NeedHelper:
         """What seeds `libraries` before the first draw from any of them, by a function of the project if it has one."""
@@ -165,9 +177,9 @@ class Entry(NamedTuple):
         seeds = {f"seed:{library}" for library in CHANNELS} - {f"seed:{library}" for library in libraries}
         parsed = self.effects.get(_ARGUMENTS)
         options = parsed.file if parsed is not None else self.file if self._reads_arguments else ""
+        beside, parsed = self._above_draws(libraries, seeds), self._above_draws(libraries, {_ARGUMENTS})
         return NeedHelper(
-            "seeds", libraries, function, seeders.within(self.file), above, self._above_draws(libraries, seeds),
-            parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options,
+            "seeds", libraries, function, seeders.within(self.file), above, beside, parsed=parsed, options=options,
             joined=self._draws_elsewise_in_each_process(),
             files=tuple(sorted({node.file for node in self.reached()} - {self.file})),
         )  # fmt: skip
@@ -177,7 +189,8 @@ class Entry(NamedTuple):
         they shuffle the jobs that they share."""
         if shares_jobs(self.project.files.text(self.file)):
             return True
-        return self._is_one_of_several() and not any(f"seed:{library}" in self.effects for library in CHANNELS)
+        seeds = (f"{kind}:{library}" for library in CHANNELS for kind in ("seed", APART))
+        return self._is_one_of_several() and self.effects.keys().isdisjoint(seeds)
 
     def _is_one_of_several(self) -> bool:
         """Whether the program may be started as several processes: it joins them, or reads which of them it is."""
@@ -207,7 +220,7 @@ class Entry(NamedTuple):
         for _ in range(_DEEP):
             inner: Node | None = None
             for step, effects in self._steps_of(node) if node is not None else ():
-                if f"seed:{library}" in effects:
+                if f"seed:{library}" in effects or f"{APART}:{library}" in effects:
                     inner = step.node
                     break
                 if step.node is not None and step.kind not in ("later", "process", WORKER):
@@ -261,7 +274,25 @@ class Entry(NamedTuple):
 
     def seeded(self, library: str) -> bool:
         """Whether the generator of `library` is seeded, as far as anyone can see."""
-        return f"seed:{library}" in self.effects or self.has("perhaps") or self._may_be_seeded(library)
+        return self.seeds_draws(library) or self.has("perhaps") or self._may_be_seeded(library)
+
+    def seeds_draws(self, library: str) -> bool:
+        """Whether the program seeds the generator of `library`, or new processes do, which alone draw from it."""
+        if f"{APART}:{library}" not in self.effects or f"seed:{library}" in self.effects:
+            return f"seed:{library}" in self.effects
+        return not any(map(self.draws_itself, self.draws(library)))
+
+    def draws_itself(self, channel: str) -> bool:
+        """Whether the program draws by `channel` in its own process, what changes a result there."""
+        if OWN_TRAINING not in self.effects and (channel in TRAINING or (channel == "weights" and self.has("loads"))):
+            return channel == "dropout" and self._left_in_training and f"{OWN}:dropout" in self.effects
+        return f"{OWN}:{channel}" in self.effects
+
+    def _seeds_device(self, generator: str, channel: str) -> bool:
+        """Whether a `generator` that is no library's own is seeded, here or where new processes alone draw from it."""
+        if f"{APART}:{generator}" in self.effects and f"{OWN}:{channel}" not in self.effects:
+            return True
+        return f"seed:{generator}" in self.effects
 
     def _may_be_seeded(self, library: str) -> bool:
         """Whether a method seeds `library` that the program calls by its name, of an object of which nobody knows what
@@ -340,13 +371,13 @@ class Entry(NamedTuple):
                 continue
             if channel == "weights" and self.has("loads") and not self.has("trains"):
                 continue
-            if channel == "on_cuda" and "seed:cuda" in self.effects:
+            if channel == "on_cuda" and self._seeds_device("cuda", channel):
                 continue
             if channel == "torch" and self._draws_where_seeded:
                 continue
             if channel in (BASE_SEED, BASE_SEED_IN_TRAINING) and not self.target.seeds_numpy_in_workers:
                 continue
-            if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
+            if channel == "imgaug" and (self._seeds_device("imgaug", channel) or not self.has("trains")):
                 continue
             if channel == ITEMS and self.has("workers") and not self.has("no_workers"):
                 continue
@@ -361,7 +392,7 @@ class Entry(NamedTuple):
     def _draws_where_seeded(self) -> bool:
         """Whether only CUDA is seeded, where the program puts its tensors, and torch draws only on the devices of such
         tensors."""
-        if "seed:cuda" not in self.effects or "seed:torch" in self.effects or not self.has("on_cuda"):
+        if not self._seeds_device("cuda", "on_cuda") or "seed:torch" in self.effects or not self.has("on_cuda"):
             return False
         return not any(self._draws_anywhere(node, step) for node in self.reached() for step in self.project.steps(node))
 
@@ -399,15 +430,41 @@ class Entry(NamedTuple):
                     return True
                 elif step.node not in seen and not (
                     step.kind == "process"
-                    and (library == "python" or step.channel == "pool" or not self.takes_state(step))
+                    and (
+                        library == "python"
+                        or step.channel == "pool"
+                        or not self.takes_state(step)
+                        or self._seeds_itself(step, library)
+                    )
                 ):
                     seen.add(step.node)
                     queue.append(step.node)
         return False
 
+    def _seeds_itself(self, step: Step, library: str) -> bool:
+        """Whether the new process in which `step` runs something seeds `library` there."""
+        ran = {step.node, step.process.target if step.process is not None else None}
+        return step.apart and any(f"seed:{library}" in self.project.effects(node) for node in ran if node is not None)
+
+    def seeded_apart(self, library: str) -> set[Node]:
+        """What new processes run that seed `library`, or of which what they run first does."""
+        if f"{APART}:{library}" not in self.effects:
+            return set()
+        steps = [step for node in self.reached() for step in self.project.steps(node) if step.apart]
+        first = any(step.channel == "first" and self._seeds_itself(step, library) for step in steps)
+        seeded = (step for step in steps if self._seeds_itself(step, library) or (first and step.channel == "pool"))
+        return {step.node for step in seeded if step.node is not None}
+
+    def seed_above(self, node: Node, library: str) -> Ref | None:
+        """The seed of `library` in the process that runs `node`: in the program, or in a new process of it."""
+        seed: Ref | None = self.effects.get(f"seed:{library}")
+        if seed is None and node in self.reached(self.seeded_apart(library)):
+            seed = self.effects[f"{APART}:{library}"]
+        return seed
+
     def takes_state(self, step: Step) -> bool:
         """Whether the new process that `step` starts may be forked, with the states of the generators."""
-        return step.channel not in ("spawn", "first") and not self.has("afresh")
+        return step.channel not in ("spawn", LAUNCHED, "first") and not self.has("afresh")
 
     def place(self, what: Ref, here: Ref) -> str:
         """Where `what` happens, in words: nothing where it is on the line of the finding itself."""
@@ -464,13 +521,18 @@ class Entry(NamedTuple):
             yield body.row if body is not None else 0
 
     def reached(
-        self, *, graded: bool = False, applied: bool = False, without: Set[tuple[str, str]] = frozenset()
+        self,
+        starts: Set[Node] | None = None,
+        *,
+        graded: bool = False,
+        applied: bool = False,
+        without: Set[tuple[str, str]] = frozenset(),
     ) -> Iterator[Node]:
-        """The nodes that the entry point reaches, in a fixed order; `graded` ones where gradients are not off,
-        `applied` ones not of models that are made for their weights alone, and none by functions it is `without`, which
-        are given by file and name."""
-        seen = {self.node}
-        queue = [self.node]
+        """The nodes that the entry point reaches, or `starts` of it, in a fixed order; `graded` ones where gradients
+        are not off, `applied` ones not of models that are made for their weights alone, and none by functions it is
+        `without`, which are given by file and name."""
+        seen = {self.node} if starts is None else {*starts}
+        queue = list(seen)
         while queue:
             node = queue.pop()
             if (node.file, node.name) in without or (graded and self._is_switched_off(node)):

@@ -14,6 +14,7 @@ from torchdet_lint.checks.seeds.streams import streamed_shuffles
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.handing.constructors import Constructors
+from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation, Withhold
@@ -163,14 +164,21 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Violation]:
 
 
 def _seeds_numpy(module: Module) -> bool:
-    """Whether the file seeds NumPy's global generator anywhere."""
-    return any(
-        True
+    """Whether the file seeds NumPy's global generator anywhere but in new processes alone."""
+    calls = (
+        call
         for seed in module.library.facts.seeds
         if "numpy" in seed.seeds and not seed.entropy
         for call in module.calls_to(*seed.names)
         if not seed.argument or call.argument(seed.argument, seed.parameters) is not None
     )
+    return any(not _runs_in_process(module, call) for call in calls)
+
+
+def _runs_in_process(module: Module, call: Call) -> bool:
+    chain = module.shared(CallChain)
+    node = chain.call_at(call.node)
+    return node is not None and chain.runs_in_process(node)
 
 
 def _is_distribution(call: Call, row: Row) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.option_values import given_in_code, given_in_data
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.effects import WORKER
+from torchdet_lint.program.effects import APART, WORKER
 from torchdet_lint.program.events import GUARD
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.regex import lazy
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # So many calls lead at most to the seed, and so many files of data are read.
 _DEEP = 6
 _DATA = 40
-_SEED = "seed:torch"
+_SEEDS = frozenset({"seed:torch", f"{APART}:torch"})
 _CONFIGURES = lazy(r"(?i)conf|option|setting|experiment|param")
 # What YAML, JSON and TOML call the constants of Python.
 _CONSTANTS = {"null": "None", "~": "None", "": "None", "true": "True", "false": "False"}
@@ -50,12 +50,13 @@ class OptionalSeeds:
 
     def of(self, entry: Entry) -> bool:
         """Whether each seed of torch in a program is one that what is in sight of the options leaves out."""
-        return _SEED in entry.effects and self._left_out(entry, entry.node, None, _DEEP)
+        return not _SEEDS.isdisjoint(entry.effects) and self._left_out(entry, entry.node, None, _DEEP)
 
     def _left_out(self, entry: Entry, node: Node, files: frozenset[str] | None, depth: int) -> bool:
         for step in entry.project.steps(node):
             seeds = step.kind == "seed" and step.channel == "torch"
-            inside = step.node is not None and step.kind != WORKER and _SEED in entry.project.effects(step.node)
+            called = entry.project.effects(step.node) if step.node is not None and step.kind != WORKER else {}
+            inside = not _SEEDS.isdisjoint(called)
             if not (seeds or inside):
                 continue
             asked = any(arm != GUARD for arm in step.branch)
