@@ -1623,6 +1623,35 @@ def test_a_safe_fix_cures_what_it_says(trial: Trial, tmp_path: Path, monkeypatch
         assert new["run"] == trial.expected
 
 
+@pytest.mark.parametrize("above", ["OFFSET = random.random()", "torch.manual_seed(1)"])
+def test_new_processes_draw_different_numbers_after_a_safe_fix(tmp_path: Path, above: str) -> None:
+    """A spawned process imports the program, and a seed at its top level would seed all of them alike."""
+    code = f"""
+import multiprocessing as mp
+
+{above}
+
+
+def target(queue):
+    queue.put(random.random())
+
+
+if __name__ == "__main__":
+    own, context = random.random(), mp.get_context("spawn")
+    queue = context.Queue()
+    started = [context.Process(target=target, args=(queue,)) for _ in range(2)]
+    for one in started:
+        one.start()
+    draws = [queue.get() for _ in started]
+    for one in started:
+        one.join()
+    shown(draws=draws)
+"""
+    program = tmp_path / "program.py"
+    program.write_text(fixed(tmp_path, {"program.py": IMPORTS + code})["program.py"])
+    assert kinds(run_afresh(program, hash_seed="0")) == 2
+
+
 def test_generators_of_two_files_draw_different_numbers(tmp_path: Path) -> None:
     files = {
         "noise.py": "import numpy as np\n\nrng = np.random.default_rng()\nprint(rng.random())\n",

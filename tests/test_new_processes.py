@@ -1,4 +1,4 @@
-"""What a new process seeds is seeded there alone."""
+"""What a new process seeds is seeded there alone; a spawned one seeds what the program seeds at top level."""
 
 from __future__ import annotations
 
@@ -197,3 +197,63 @@ if __name__ == "__main__":
 """
     findings = [one for one in found(tmp_path, program) if one[0] == "TDL108" and one[2]]
     assert findings == [("TDL108", severity, True)]
+
+
+@pytest.mark.parametrize(
+    ("library", "start", "reported"),
+    [
+        # Python seeds `random` anew in every forked child, whatever the parent has seeded.
+        ("random", "mp.Process(target=task, args=(1,)).start()", True),
+        ("random", "mp.get_context('spawn').Process(target=task, args=(1,)).start()", False),
+        ("random", "torch.multiprocessing.spawn(task, nprocs=2)", False),
+        ("np.random", "mp.Process(target=task, args=(1,)).start()", False),
+        ("np.random", "torch.multiprocessing.spawn(task, nprocs=2)", False),
+        # Timing decides which process of a pool takes which task.
+        ("random", "print(mp.Pool(2).map(task, range(4)))", True),
+        ("random", "print(mp.get_context('spawn').Pool(2).map(task, range(4)))", True),
+        ("np.random", "print(mp.get_context('spawn').Pool(2).map(task, range(4)))", True),
+        ("np.random", "print(list(ProcessPoolExecutor(2).map(task, range(4))))", True),
+    ],
+)
+def test_a_seed_at_top_level_counts_where_every_run_then_repeats(tmp_path, library, start, reported):
+    program = f"""{IMPORTS}
+{library}.seed(0)
+
+def task(number):
+    print({library}.random(), number)
+
+if __name__ == "__main__":
+    {start}  # here
+"""
+    assert found(tmp_path, program) == ([("TDL108", "error", True)] if reported else [])
+
+
+@pytest.mark.parametrize(
+    ("start", "above", "safe"),
+    [
+        ("mp.get_context('spawn').Pool(2).map(task, range(4))", "OFFSET = random.random()", False),
+        ("mp.get_context('spawn').Process(target=task, args=(1,)).start()", "OFFSET = random.random()", False),
+        ("mp.Process(target=task, args=(1,)).start()", "np.random.seed(0)", False),
+        ("mp.Process(target=task, args=(1,)).start()", "", True),
+        ("mp.Process(target=other, args=(1,)).start()", "OFFSET = random.random()", True),
+        ("task(1)", "OFFSET = random.random()", True),
+    ],
+)
+def test_a_seed_is_safe_where_no_new_process_runs_it_again(tmp_path, start, above, safe):
+    program = f"""{IMPORTS}
+{above}
+
+def task(number):
+    print(random.random(), number)
+
+def other(number):
+    print(number)
+
+if __name__ == "__main__":
+    print(random.random())
+    {start}
+"""
+    (tmp_path / "main.py").write_text(program)
+    findings = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, cache_dir="")).findings
+    fixes = [one.fix.applicability for one in findings if one.code == "TDL103" and one.fix is not None]
+    assert fixes == ["safe" if safe else "unsafe"]

@@ -111,11 +111,12 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
             continue
         seeded = inner.keys() | before | beside[step.ref[:3]]
         for library in CHANNELS:
-            if f"seed:{library}" in seeded or f"seed:{library}" in imported:
+            again = f"seed:{library}" in imported
+            if f"seed:{library}" in seeded or (again and _repeats(entry, step, library)):
                 continue
             draw = next((inner[f"draw:{one}"] for one in CHANNELS[library] if _draws(inner, one)), None)
             if draw is not None:
-                yield _unseeded_target(entry, node, step, library, draw)
+                yield _unseeded_target(entry, node, step, library, draw, again=again)
                 break
 
 
@@ -127,8 +128,16 @@ def _draws(inner: Effects, channel: str) -> bool:
     return trains or not (channel in TRAINING or (channel == "weights" and "flag:loads" in inner))
 
 
-def _unseeded_target(entry: Entry, node: Node, step: Step, library: str, draw: Ref) -> Fault:
-    """What is said of the `draw` in the process that `node` starts by `step`."""
+def _repeats(entry: Entry, step: Step, library: str) -> bool:
+    """Whether a seed at top level of the program, which a spawned process runs again, makes what `step` draws in a new
+    process the same in every run: Python seeds `random` anew in every forked one, and of a pool, timing decides which
+    process draws for which task."""
+    return step.channel != "pool" and (library != "python" or not entry.takes_state(step))
+
+
+def _unseeded_target(entry: Entry, node: Node, step: Step, library: str, draw: Ref, *, again: bool) -> Fault:
+    """What is said of the `draw` in the process that `node` starts by `step`; where a spawned one is seeded `again`,
+    as it imports the program."""
     started = step.process
     assert started is not None
     target, start = started
@@ -148,6 +157,8 @@ def _unseeded_target(entry: Entry, node: Node, step: Step, library: str, draw: R
     forked = step.channel in ("fork", "pool") and entry.takes_state(step)
     copied = forked and given is not None and library != "python"
     variant = ("nested" if nested else step.channel) if copied else ""
+    if again and step.channel == "pool" and not forked:
+        variant = step.channel
     return Fault(
         start, details, variant, "warning" if copied and step.channel == "fork" else None,
         (Story(draw, f"`{draw.shown}` uses random numbers here, in the new process"),),

@@ -178,9 +178,10 @@ class Entry(NamedTuple):
         parsed = self.effects.get(_ARGUMENTS)
         options = parsed.file if parsed is not None else self.file if self._reads_arguments else ""
         beside, parsed = self._above_draws(libraries, seeds), self._above_draws(libraries, {_ARGUMENTS})
+        again = above is not None or self._runs_on_import({beside, parsed} - {None})
         return NeedHelper(
             "seeds", libraries, function, seeders.within(self.file), above, beside, parsed=parsed, options=options,
-            joined=self._draws_elsewise_in_each_process(),
+            joined=self._draws_elsewise_in_each_process() or (again and self._seeds_processes_alike(libraries)),
             files=tuple(sorted({node.file for node in self.reached()} - {self.file})),
         )  # fmt: skip
 
@@ -191,6 +192,27 @@ class Entry(NamedTuple):
             return True
         seeds = (f"{kind}:{library}" for library in CHANNELS for kind in ("seed", APART))
         return self._is_one_of_several() and self.effects.keys().isdisjoint(seeds)
+
+    def _runs_on_import(self, places: Set[Ref | None]) -> bool:
+        """Whether one of the `places` runs when the file of the program is imported."""
+        nodes = self.reached({Node(self.file, MODULE)}) if places else ()
+        return any(step.ref in places for node in nodes for step in self.project.steps(node))
+
+    def _seeds_processes_alike(self, libraries: tuple[str, ...]) -> bool:
+        """Whether new processes draw from one of `libraries` and do not seed it: as they import the program when they
+        are spawned, a seed at its top level makes all of them draw the same. Without a main guard none is spawned."""
+        if not self.project.files.outline(self.file).guard:
+            return False
+        steps = [step for node in self.reached() for step in self.project.steps(node) if step.kind == "process"]
+        drawn = {
+            library: {step.node for step in steps if step.node is not None and self._draws_there(step.node, library)}
+            for library in libraries
+        }
+        return any(drawn[library] - self.seeded_apart(library) for library in libraries)
+
+    def _draws_there(self, node: Node, library: str) -> bool:
+        effects = self.project.effects(node)
+        return any(f"draw:{channel}" in effects for channel in CHANNELS[library])
 
     def _is_one_of_several(self) -> bool:
         """Whether the program may be started as several processes: it joins them, or reads which of them it is."""
@@ -250,7 +272,7 @@ class Entry(NamedTuple):
     def only_shows(self) -> bool:
         """Whether it only shows something on a screen, or speaks with somebody: it does not train, writes no file, and
         what is shown is not printed too. Or it measures or exports a model, makes no optimizer and no loader, and
-        evaluates nothing."""
+        evaluates nothing; or it prints times alone."""
         if self.trains or self.has("writes"):
             return False
         if self.has("measures"):
@@ -260,7 +282,21 @@ class Entry(NamedTuple):
                 name.startswith(("torch.optim.", "torch.utils.data.")) or name.rpartition(".")[2] in works
                 for name in names
             )
-        return self.has("serves") or (self.has("shows") and not self.has("tells"))
+        if self.has("tells"):
+            return self.has("serves")
+        return self.has("serves") or self.has("shows") or (self.has("times") and self._is_quiet)
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether all that the program calls is in sight, or known to show and keep nothing."""
+        files, quiet = self.project.files, self.project.facts.words.quiet
+        return all(
+            name.startswith(quiet) or not name[0].isalpha() or files.locate(name, node.file) is not None
+            for node, body in self._bodies()
+            for event in body.events
+            if event.kind == "call"
+            for name in event.names
+        )
 
     @property
     def trains(self) -> bool:
@@ -340,7 +376,7 @@ class Entry(NamedTuple):
 
     def _differentiates(self, tensors: Tensors) -> bool:
         """Whether the program works out a gradient where it has switched gradients on."""
-        for body in self._bodies():
+        for _, body in self._bodies():
             switched_on = body.is_decorated_with(tensors.enable_grad)
             for event in body.events:
                 if (switched_on or event.regraded) and not tensors.differentiates.isdisjoint(event.names):
@@ -349,14 +385,14 @@ class Entry(NamedTuple):
 
     def _calls(self) -> Iterator[Event]:
         """The calls that the program reaches."""
-        return (event for body in self._bodies() for event in body.events if event.kind == "call")
+        return (event for _, body in self._bodies() for event in body.events if event.kind == "call")
 
-    def _bodies(self) -> Iterator[Body]:
+    def _bodies(self) -> Iterator[tuple[Node, Body]]:
         """What the program reaches."""
         for node in self.reached():
             body = self.project.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
             if body is not None:
-                yield body
+                yield node, body
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and

@@ -64,6 +64,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     starts: frozenset[str] = frozenset()
     afresh: frozenset[str] = frozenset()
     tells: frozenset[str] = frozenset()
+    clocks: frozenset[str] = frozenset()
+    quiet: tuple[str, ...] = ()
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"
     pictures: str = "(?!)"

@@ -25,17 +25,22 @@ from torchdet_lint.program.syntax.shapes import (
     trained_arms,
     without_constants,
 )
+from torchdet_lint.program.syntax.unkept.times import Kind
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
+    from torchdet_lint.program.syntax.unkept.times import Times
 
 
 # Callables that go through what they are given right away, and those that do so as something goes through them.
 _CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
 _GOES_THROUGH = _PAIRS | PASSED_ON
+
+# How to print, not what.
+_PRINTING = frozenset({"file", "flush"})
 
 # An attribute of the object itself, and no more.
 _KEPT = lazy(r"\$self\.\w+")
@@ -68,8 +73,9 @@ def _is_no_object(name: str) -> bool:
 class Expressions:
     """Records the events of the expressions of one body, at the statement that is being looked at."""
 
-    def __init__(self, names: Resolver, scope: Scope) -> None:
+    def __init__(self, names: Resolver, scope: Scope, times: Times) -> None:
         self.names = names
+        self.times = times
         self.words = names.words
         self.devices = names.devices
         self.scope = scope
@@ -261,9 +267,16 @@ class Expressions:
         if isinstance(function, ast.Name) and function.id in _CONSUMES and node.args:
             self.iteration(node.args[0], branch, deferred=deferred)
         if names[0].rpartition(".")[2] in self.words.tells and any(map(is_computed, node.args)):
-            self.add("tell", node, branch, ("tells",))
+            self._told(node, branch)
         elif self.loops and not self.words.waits.isdisjoint(names):
             self.add("tell", node, branch, ("serves",))
+
+    def _told(self, node: ast.Call, branch: tuple[int, ...]) -> None:
+        """Record that a value is printed, unless it is the same in every run."""
+        words = (one.value for one in node.keywords if one.arg not in _PRINTING)
+        kind = self.times.shown((*node.args, *words), self.scope)
+        if kind is not Kind.CONSTANT:
+            self.add("tell", node, branch, ("times" if kind is Kind.TIME else "tells",))
 
     def _of_one(self, function: ast.expr) -> Names:
         """The names of what a comprehension goes through, where it calls one of it, or a method of one, as in

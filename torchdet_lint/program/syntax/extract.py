@@ -62,7 +62,7 @@ from torchdet_lint.program.syntax.training.untrained import (
     uses_weight,
 )
 from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
-from torchdet_lint.program.syntax.unused_draws import only_asserts, only_counts, redrawn, waited
+from torchdet_lint.program.syntax.unkept.unused_draws import only_asserts, only_counts, redrawn, waited
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import without_prose
 
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
+    from torchdet_lint.program.syntax.unkept.times import Times
 
 
 _LONG = 20
@@ -93,8 +94,8 @@ _ARMS = 64
 class Extractor(Expressions):
     """The events of one body in the order in which they run."""
 
-    def __init__(self, names: Resolver, scope: Scope) -> None:
-        super().__init__(names, scope)
+    def __init__(self, names: Resolver, scope: Scope, times: Times) -> None:
+        super().__init__(names, scope, times)
         # What is returned, and its parts with the arms that pick them.
         self.returns: list[tuple[ast.expr, list[tuple[ast.expr, tuple[int, ...]]]]] = []
         self.arms = 0

@@ -25,6 +25,7 @@ from torchdet_lint.program.syntax.shapes import (
     parameters_of,
     required_of,
 )
+from torchdet_lint.program.syntax.unkept.times import Times
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -45,12 +46,14 @@ class File:
         self.hollow = hollow
         self.scopes = Scopes(hollow)
         self.names = Resolver(self.scopes, vocabulary)
+        self._times = Times(self.names)
         self.words = vocabulary.programs
 
     def release(self) -> None:
         """Let go of everything: names and scopes refer to themselves, and the collector, which would find them, is off
         in a lint."""
         self.scopes.release()
+        vars(self._times).clear()
         vars(self.names).clear()
         vars(self).clear()
 
@@ -242,7 +245,7 @@ class File:
             return None
         if scope.kind == "class":
             return None
-        walk = Extractor(self.names, scope)
+        walk = Extractor(self.names, scope, self._times)
         found = self._body(scope, walk)
         vars(walk).clear()
         return found
