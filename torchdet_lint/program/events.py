@@ -78,6 +78,11 @@ LISTED = "<listed>"
 EACH = "<each>"
 # Behind the name of a parameter: what each element of the list that it is given is, where all of them are the same.
 EACH_OF = "[each]"
+# The same: how many elements that list has.
+LENGTH = "[len]"
+OF_LISTS = (EACH_OF, LENGTH)
+# The length of a list that a function hands on as long as it was given it.
+AS_GIVEN = -2
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
@@ -103,7 +108,8 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     dictionary that is unpacked, and of which not all is in sight, passes it; one that is `present` is evidently not
     None, whatever it is. Of a loader that is made in sight, `loader` is what iterating it does; of one that is a
     parameter, `rebound` says what became of it before. What a loader is given was `made` at that row and column, where
-    one call in the same body makes it."""
+    one call in the same body makes it. A list that is written out has that `length` for good, and a parameter the one
+    that it came with (`AS_GIVEN`); -1 where nobody knows."""
 
     names: Names = ()
     known: bool = False
@@ -113,6 +119,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     loader: Event | None = None
     rebound: tuple[Rebinding, ...] = ()
     made: tuple[int, ...] = ()
+    length: int = -1
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -171,7 +178,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A condition on a parameter, on an attribute of `self` (`self.train`), or on an option of the command line, by
     the parameter that holds it (`args.model`) or by the name of what does (`@.parsed().model`), or on each element of
-    the list that a parameter is given (`flags[each]`): that it is true
+    the list that a parameter is given (`flags[each]`), or on how many there are (`flags[len]`): that it is true
     (`kind` `true`), equal to `value` (`equal`), one of it (`among`), of a class of it (`is`), a text with it
     (`holds`), or less or greater (`COMPARED`); the arms of `if`s that do not run where it holds, and where it does
     not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another function, which may ask:

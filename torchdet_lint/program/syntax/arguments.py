@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import REST, Argument, Event
 from torchdet_lint.program.syntax.conditions import decided
+from torchdet_lint.program.syntax.parameters.lengths import length_of
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, remade
 from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import (
@@ -62,7 +63,7 @@ class Arguments:
         known = constant(node, self.scope)
         known = self._chosen(node) if known is None else known
         if known is not None:
-            return Argument((), True, known[0])
+            return Argument((), True, known[0], length=length_of(node, self.scope))
         if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
             node.test if isinstance(node, ast.IfExp) else node
         ):
@@ -75,7 +76,8 @@ class Arguments:
         told = remade(node, self.scope) if len(names) == 1 and names[0][0] == "$" else None
         rebound = told[1] if told is not None and names == (f"${told[0]}",) else OPEN if told is not None else ()
         shown = names or ((f"?.{tail}",) if tail else ())
-        return Argument(shown, present=present, loader=loader, rebound=rebound)
+        length = length_of(node, self.scope)
+        return Argument(shown, present=present, loader=loader, rebound=rebound, length=length)
 
     def _loaded(self, node: ast.expr) -> Argument:
         """An argument of a loader, with the call that makes it in the same body."""
@@ -118,8 +120,11 @@ class Arguments:
         return followed(*values[0]) if len(values) == 1 else (node, scope)
 
     def _is_something(self, node: ast.expr) -> bool:
-        """Whether `node` is evidently not None: written out, computed, or an object that is made for it."""
+        """Whether `node` is evidently not None: written out, computed, a slice, or an object that is made for it."""
         made, where = followed(node, self.scope)
+        if isinstance(made, ast.Subscript):
+            parts = made.slice.elts if isinstance(made.slice, ast.Tuple) else [made.slice]
+            return any(isinstance(part, ast.Slice) for part in parts)
         if not isinstance(made, ast.Call):
             return isinstance(made, _SOMETHING)
         names = self.names.resolve(made.func, where)

@@ -26,6 +26,7 @@ from torchdet_lint.program.events import (
     Test,
 )
 from torchdet_lint.program.syntax.parameters.chances import Chance, chance
+from torchdet_lint.program.syntax.parameters.lengths import length_tested
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, compared, remade
 from torchdet_lint.program.syntax.scopes import Bound, bound_above, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -177,14 +178,11 @@ def tested(
         both = isinstance(test.op, ast.And)
         for value in test.values:
             yield from tested(value, names, scope, 0 if both else dead, dead_otherwise if both else 0, depth)
-    elif isinstance(test, (ast.Name, ast.Attribute)):
-        asked, rebound = _asked_there(test, scope)
-        if asked and (dead or dead_otherwise):
-            yield Test(asked, "true", None, dead, dead_otherwise, rebound)
-    elif isinstance(test, ast.Call):
-        kinds = _kinds_asked(test, names, scope)
-        if kinds and (asked := _asked(test.args[0], scope)) and (dead or dead_otherwise):
-            yield Test(asked, "is", kinds, dead, dead_otherwise)
+    elif isinstance(test, (ast.Name, ast.Attribute, ast.Call)):
+        if dead or dead_otherwise:
+            yield from _alone_tested(test, names, scope, dead, dead_otherwise)
+    elif isinstance(test, ast.Compare) and (lengths := [*length_tested(test, scope, dead, dead_otherwise)]):
+        yield from lengths
     elif (told_by := chance(test, names, scope)) is not None:
         yield from _chance_tested(told_by, scope, dead, dead_otherwise)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (told := _compares(test, names, scope))[0]:
@@ -199,6 +197,19 @@ def tested(
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
             first, second = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
             yield Test(asked, "holds", part.value, first, second, rebound)
+
+
+def _alone_tested(
+    test: ast.Name | ast.Attribute | ast.Call, names: Resolver, scope: Scope, dead: int, dead_otherwise: int
+) -> Iterator[Test]:
+    """What a test asks that compares nothing: `if flag:`, `if isinstance(rate, float):`, `if len(styles):`."""
+    yield from length_tested(test, scope, dead, dead_otherwise)
+    if not isinstance(test, ast.Call):
+        asked, rebound = _asked_there(test, scope)
+        if asked:
+            yield Test(asked, "true", None, dead, dead_otherwise, rebound)
+    elif (kinds := _kinds_asked(test, names, scope)) and (asked := _asked(test.args[0], scope)):
+        yield Test(asked, "is", kinds, dead, dead_otherwise)
 
 
 def _chance_tested(told: Chance, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:

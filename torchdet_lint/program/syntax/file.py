@@ -7,7 +7,18 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
-from torchdet_lint.program.events import CHILDREN, LOADED, NAMED, PLAIN, SPELLS, Argument, Body, ClassSummary, Test
+from torchdet_lint.program.events import (
+    CHILDREN,
+    LENGTH,
+    LOADED,
+    NAMED,
+    PLAIN,
+    SPELLS,
+    Argument,
+    Body,
+    ClassSummary,
+    Test,
+)
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -316,11 +327,13 @@ class File:
                     yield bound.target, arms
 
     def _defaults(self, scope: Scope, asked: set[str] | None) -> dict[str, Any]:
-        """The constants that parameters are by default: those `asked` for, or all."""
+        """The constants that parameters are by default: those `asked` for, or all; lists where their length is
+        asked for."""
         found = {}
         for name, default in defaults_of(scope.node.args) if asked is None or asked else ():
-            known = constant(default, self.scopes.module) if asked is None or name in asked else None
-            if known is not None and isinstance(known[0], PLAIN):
+            counted = asked is not None and f"{name}{LENGTH}" in asked
+            known = constant(default, self.scopes.module) if asked is None or name in asked or counted else None
+            if known is not None and (isinstance(known[0], PLAIN) or (counted and isinstance(known[0], list))):
                 found[name] = known[0]
         return found
 

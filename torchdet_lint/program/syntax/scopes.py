@@ -34,6 +34,7 @@ from torchdet_lint.program.syntax.shapes import (
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
 
     from torchdet_lint.program.events import Rebinding
@@ -71,6 +72,7 @@ class Scope:
         "_loops",
         "_passing",
         "bindings",
+        "filled",
         "given",
         "kind",
         "name",
@@ -90,8 +92,10 @@ class Scope:
         self.given: dict[str, list[Bound]] = {}
         # What the statements of a function make of its parameters, by what they assign; None before somebody asks.
         self.rebound: dict[str, list[tuple[tuple[ast.expr, ...], Rebinding]]] | None = None
-        # The names of lists that get other elements.
-        self.refilled: frozenset[str] | None = None
+        # The names of lists that get other elements, and in how many places.
+        self.refilled: Counter[str] | None = None
+        # The lists to which a loop of a function adds one element each time, with what the loop goes through.
+        self.filled: dict[str, ast.expr] | None = None
         self._assigned: frozenset[int] | None = None
         self._lent: frozenset[str] | None = None
         self._loops: tuple[tuple[int, int], ...] | None = None
@@ -505,11 +509,24 @@ def bound_above(node: ast.Name, bounds: Sequence[Bound], scope: Scope) -> list[B
     """Those of `bounds`, of a name of `scope`, that stand above where `node` reads it, and those of which nobody knows
     where; None where a loop around `node` comes back to it with one from below."""
     here = node.lineno, node.col_offset
-    above = [one for one in bounds if one.kind != "value" or one.value is None or _end_of(one.value) <= here]
-    known = {id(one) for one in above}
-    below = [one.value.lineno for one in bounds if id(one) not in known and one.value is not None]
+    placed = [(one, _place_of(one)) for one in bounds]
+    above = [one for one, place in placed if place is None or _end_of(place) <= here]
+    below = [place.lineno for _, place in placed if place is not None and _end_of(place) > here]
     around = [loop for loop in scope.loops if loop[0] <= node.lineno <= loop[1]] if below else []
     return None if any(first <= row <= last for row in below for first, last in around) else above
+
+
+def _place_of(bound: Bound) -> ast.expr | None:
+    """The expression that tells where a name is given a value, or a container a part; None where nobody knows."""
+    value = bound.value if bound.kind in ("value", "part") else None
+    while value is not None and not hasattr(value, "lineno"):
+        # `items.append(item)` adds a list that is not written down.
+        match value:
+            case ast.List(elts=[inner]) | ast.Starred(value=inner):
+                value = inner
+            case _:
+                value = None
+    return value
 
 
 def _end_of(node: ast.expr) -> tuple[int, int]:

@@ -9,12 +9,14 @@ import msgspec
 
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import (
-    EACH_OF,
+    AS_GIVEN,
     GENERATOR,
     GIVEN,
     INDIRECT,
+    LENGTH,
     LOADED,
     NAMED,
+    OF_LISTS,
     OWN,
     PASSED,
     PLAIN,
@@ -276,9 +278,13 @@ def constants(
         if test.kind == SPELLS:
             found |= _text_passed(name, given, event, body, here) if wanted(name) else {}
             continue
-        if name.endswith(EACH_OF):
-            found |= _element_passed(name, given)
+        if name.endswith(OF_LISTS):
+            found |= _of_list(name, given, event, body, here)
             continue
+        if test.kind in INDIRECT:
+            for part in OF_LISTS:
+                told = _of_list(f"{name}{part}", given, event, body, here)
+                found |= told if told and wanted(f"{name}{part}") else {}
         argument = given.get(name)
         if event.opaque and (
             name not in event.keywords or (argument is not None and argument.unsure and test.kind != OWN)
@@ -297,7 +303,7 @@ def constants(
         sort = _sort_of(value)
         if test.kind in INDIRECT and not (sort == "switch" and test.kind == PASSED) and not wanted(name):
             continue
-        if passed_on is not None:
+        if passed_on is not None and not is_present(passed_on):
             if not room[sort]:
                 continue
             room[sort] -= 1
@@ -305,11 +311,28 @@ def constants(
     return tuple(sorted(found.items()))
 
 
-def _element_passed(name: str, arguments: Mapping[str, Argument]) -> dict[str, Any]:
-    """What each element of the list is that a call passes for the parameter in `name`, where all of them are the
-    same."""
-    argument = arguments.get(name.removesuffix(EACH_OF))
-    values = argument.value if argument is not None and argument.known and isinstance(argument.value, list) else []
+def _of_list(
+    name: str, arguments: Mapping[str, Argument], event: Event, body: Body, here: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is known of the list that a call passes for the parameter in `name`, `flags[each]` or `flags[len]`, under
+    that name: what each element is, where all of them are the same, or how many there are."""
+    parameter, told = name.partition("[")[::2]
+    argument = arguments.get(parameter)
+    if event.opaque and (argument is None or argument.unsure or parameter not in event.keywords):
+        return {}
+    if argument is None:
+        default = body.defaults.get(parameter)
+        length = len(default) if isinstance(default, list) else -1
+        argument = Argument((), True, default, length=length)
+    elif argument.length == AS_GIVEN:
+        own = parameter_in(argument) if name.endswith(LENGTH) else parameter_of(argument)
+        value = here.get(f"{own}[{told}", UNKNOWN)
+        return {} if value is UNKNOWN else {name: value}
+    if argument.length < 0:
+        return {}
+    if name.endswith(LENGTH):
+        return {name: argument.length}
+    values = argument.value if argument.known and isinstance(argument.value, list) else []
     alike = bool(values) and all(type(one) is type(values[0]) and one == values[0] for one in values)
     return {name: values[0]} if alike and isinstance(values[0], PLAIN) else {}
 

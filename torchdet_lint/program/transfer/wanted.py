@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Referent
-from torchdet_lint.program.events import INDIRECT, LOCATE, NAMED, REST
+from torchdet_lint.program.events import INDIRECT, LOCATE, NAMED, OF_LISTS, REST
 from torchdet_lint.program.transfer.passing import bound_arguments, hands_rest_on
 from torchdet_lint.program.transfer.relays import handed_parameters
 
@@ -185,9 +185,12 @@ class Wanted:
         return told is not None and told.names == (f"${parameter}",)
 
     def _hands_on(self, function: Referent, body: Body, parameter: str, hops: int) -> bool:
-        """Whether a call in `function` passes the parameter to where it decides."""
+        """Whether a call in `function` passes the parameter to where it decides, or what is known of a list that it is
+        given, `flags[each]`."""
+        own, part = parameter.partition("[")[::2] if parameter.endswith(OF_LISTS) else (parameter, "")
+        told = f"[{part}" if part else ""
         return hops > 0 and any(
-            self.decides(callee, name, hops - 1) for callee, name in self._taking(function, body, parameter)
+            self.decides(callee, f"{name}{told}", hops - 1) for callee, name in self._taking(function, body, own)
         )
 
     def _taking(self, function: Referent, body: Body, parameter: str) -> Iterator[tuple[Referent, str]]:

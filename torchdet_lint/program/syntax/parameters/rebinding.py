@@ -7,6 +7,7 @@ block leaves the value open.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.syntax import walk
@@ -161,20 +162,25 @@ def _made(value: ast.expr, name: str, scope: Scope) -> tuple[Any, ...] | None:
         case ast.Name(id=own) if own == name:
             return ()
         case ast.List(elts=[ast.Name(id=own)]) if own == name:
-            return (LISTED,) if not _is_refilled(name, scope) else None
+            return (LISTED,) if not is_refilled(name, scope) else None
         case ast.ListComp(generators=[ast.comprehension(iter=ast.Name(id=own))]) if own == name:
-            return (EACH,) if not _is_refilled(name, scope) else None
+            return (EACH,) if not is_refilled(name, scope) else None
     known = constant(value, scope)
     if known is not None and isinstance(known[0], list):
-        return known if not _is_refilled(name, scope) else None
+        return known if not is_refilled(name, scope) else None
     return known if known is not None and isinstance(known[0], PLAIN) else None
 
 
-def _is_refilled(name: str, scope: Scope) -> bool:
+def is_refilled(name: str, scope: Scope) -> bool:
     """Whether a function may give a list that it calls `name` other elements."""
+    return name in refilled(scope)
+
+
+def refilled(scope: Scope) -> Counter[str]:
+    """The names of lists that a function may give other elements, and in how many places."""
     if scope.refilled is None:
-        scope.refilled = frozenset(_refilled(scope.node))
-    return name in scope.refilled
+        scope.refilled = Counter(_refilled(scope.node))
+    return scope.refilled
 
 
 def _refilled(function: ast.AST) -> Iterator[str]:
