@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from torchdet_lint.api import lint_source
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 
@@ -166,3 +167,134 @@ def test_a_program_that_is_linted_alone_has_what_its_imports_register(imports, t
     (tmp_path / "other/nets.py").write_text("")
     (message,) = alone()
     assert message.endswith("without `torch.use_deterministic_algorithms(True)`")
+
+
+KEYED = """
+import sys
+import torch
+
+ENGINES = {}
+
+REGISTER
+
+def register_other(name):
+    def add(made):
+        ENGINES[name.lower()] = made
+        return made
+    return add
+
+DECORATORS[0]
+def train():
+    return torch.rand(2)
+
+DECORATORS[1]
+def extract():
+    return torch.ones(2)
+
+def taken(name):
+    return ENGINES[name]
+
+def run(name, *rest):
+    engine = TAKEN
+    return engine()
+
+def worker(rank, name):
+    run(name)
+
+def outer(name="extract", size=3):
+    run(name, size)
+
+if __name__ == "__main__":
+    CALL
+"""
+BY_NAME = """
+def register(name):
+    def add(made):
+        ENGINES[name] = made
+        return made
+    return add
+"""
+BY_DEFAULT = """
+def register(name=None):
+    def add(made):
+        key = name or made.__name__
+        ENGINES[key] = made
+        return made
+    return add
+"""
+BY_ITSELF = """
+def register(made):
+    ENGINES[made.__name__] = made
+    return made
+"""
+NAMED = ('@register("train")', '@register("extract")')
+
+
+def draws(call, register=BY_NAME, decorators=NAMED, taken="ENGINES[name]"):
+    first, second = decorators
+    source = KEYED.replace("REGISTER", register, 1).replace("DECORATORS[0]", first).replace("DECORATORS[1]", second)
+    source = source.replace("TAKEN", taken).replace("CALL", call)
+    return bool(lint_source(source, select=["TDL101"]))
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ('ENGINES["extract"]()', False),
+        ('ENGINES["train"]()', True),
+        ('run("extract")', False),
+        ('run("train")', True),
+        ("run(sys.argv[1])", True),
+        ('run("train")\n    run("extract")', True),
+        ("outer()", False),
+        ('outer("extract", 2)', False),
+        ('outer("train", 2)', True),
+        ('run(*["extract", 2])', True),
+        ('torch.multiprocessing.spawn(worker, args=("extract",))', False),
+        ('torch.multiprocessing.spawn(worker, args=("train",))', True),
+        ('ENGINES["other"]()', True),
+    ],
+)
+def test_a_key_that_a_decorator_writes_down(call, expected):
+    assert draws(call) is expected
+
+
+@pytest.mark.parametrize("taken", ["ENGINES[name]", "ENGINES.get(name)", "taken(name)"])
+@pytest.mark.parametrize(
+    ("register", "decorators", "known"),
+    [
+        (BY_NAME, NAMED, True),
+        (BY_NAME, ('@register(name="train")', '@register(name="extract")'), True),
+        (BY_DEFAULT, ('@register("train")', '@register(name="extract")'), True),
+        (BY_DEFAULT, ("@register()", "@register()"), True),
+        (BY_ITSELF, ("@register", "@register"), True),
+        (BY_NAME, ("@register(sys.argv[1])", '@register("extract")'), False),
+        (BY_NAME, ("@register(**options)", '@register("extract")'), False),
+        (BY_NAME, ('@register_other("train")', '@register("extract")'), False),
+        (BY_NAME.replace("[name]", "[name + '_engine']"), NAMED, False),
+    ],
+)
+def test_what_a_function_that_registers_makes_the_key_of(register, decorators, known, taken):
+    assert draws('run("train")', register, decorators, taken)
+    assert draws('run("extract")', register, decorators, taken) is not known
+
+
+def test_a_key_across_files(tmp_path):
+    made = "import torch\nfrom .registry import register\n\n@register('{}')\ndef make():\n    return torch.{}(2)\n"
+    files = {
+        "engines/__init__.py": "from . import extract, train\nfrom .registry import run\n",
+        "engines/registry.py": f"ENGINES = {{}}\n{BY_NAME}\ndef run(name):\n    return ENGINES[name]()\n",
+        "engines/train.py": made.format("train", "rand"),
+        "engines/extract.py": made.format("extract", "ones"),
+        "one.py": "from engines import run\n\nif __name__ == '__main__':\n    run('extract')\n",
+        "two.py": "from engines import run\n\nif __name__ == '__main__':\n    run('train')\n",
+        "three.py": (
+            "import engines\nfrom engines.registry import ENGINES\n\n"
+            "if __name__ == '__main__':\n    ENGINES['extract']()\n"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, cache_dir="")).findings
+    assert {one.filename.rpartition("/")[2] for one in found if one.code == "TDL101"} == {"two.py"}

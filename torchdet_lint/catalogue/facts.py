@@ -72,6 +72,7 @@ class Runner(Table, frozen=True, kw_only=True):
     `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not
     (`launch`: as `spawn`, or in this one where one process is enough; `first`: before whatever runs there; `rpc`: in a
     thread of another process);
+    `args`: what that passes it is given in this argument too, behind the `number` of the process, or `alone`;
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
     passed. `bare`: called without arguments it runs any function of the file,
     and of a class any method. `trains`, `steps` and `cuda`: it trains,
@@ -86,6 +87,7 @@ class Runner(Table, frozen=True, kw_only=True):
     methods: tuple[str, ...] = ()
     itself: bool = False
     process: Literal["", "fork", "pool", "spawn", "launch", "first", "rpc"] = ""
+    args: Literal["", "alone", "number"] = ""
     deferred: bool = False
     workers: str = ""
     bare: bool = False

@@ -29,7 +29,7 @@ REFERENTS = 32
 TOKEN = lazy(r"\(\)|[^.()]+")
 ITEM = "[]"
 # What a registry makes an object of what is registered with.
-BUILT = ("[]()", ".build()")
+BUILT = ("]()", ".build()")
 
 
 class Referent(NamedTuple):

@@ -40,6 +40,8 @@ TOLD = "|"
 CHILDREN = "**"
 # Before a name: the dictionary that stands at that row and column of the file, of which Hydra makes an object.
 WRITTEN = "="
+# The argument that holds what a process is started with.
+STARTED_WITH = "args"
 # What a call is given by `**`, among its keywords; and what a function takes so.
 REST = "**"
 # In a name, behind a function and before a closing brace: what is known of the text by which it finds what it gives.
@@ -48,6 +50,8 @@ NAMED = "{"
 LOCATE = "pydoc.locate"
 # The kind of a test of a parameter that is such a text: no arm depends on it.
 SPELLS = "spells"
+# The same of one by which something is taken from a registry.
+KEYS = "keys"
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
@@ -109,7 +113,8 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     None, whatever it is. Of a loader that is made in sight, `loader` is what iterating it does; of one that is a
     parameter, `rebound` says what became of it before. What a loader is given was `made` at that row and column, where
     one call in the same body makes it. A list that is written out has that `length` for good, and a parameter the one
-    that it came with (`AS_GIVEN`); -1 where nobody knows."""
+    that it came with (`AS_GIVEN`); -1 where nobody knows. What a process is started with is told of each of its
+    `elements`."""
 
     names: Names = ()
     known: bool = False
@@ -120,6 +125,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     rebound: tuple[Rebinding, ...] = ()
     made: tuple[int, ...] = ()
     length: int = -1
+    elements: tuple[Argument, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -295,7 +301,7 @@ class Memo(msgspec.Struct, array_like=True):
     configs: tuple[tuple[str, str], ...] | None = None
     defined: Names | None = None
     registers: dict[str, Names] | None = None
-    registered: tuple[tuple[str, str], ...] | None = None
+    registered: tuple[tuple[str, str, Names], ...] | None = None
     settings: dict[str, Argument | None] = {}
     assigned: dict[str, int] | None = None
     options: dict[str, tuple[Any, ...]] | None = None

@@ -7,10 +7,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.outline import Outline, outline
-from torchdet_lint.program.events import MODULE, WRITTEN, Memo
+from torchdet_lint.program.events import KEY, MODULE, WRITTEN, Memo
 from torchdet_lint.program.launch_configs import Configs, part_at
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.registries import key_given
 from torchdet_lint.program.syntax.training.untrained import applies
 from torchdet_lint.program.syntax.unbound import is_part
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
@@ -19,7 +20,7 @@ from torchdet_lint.source.lines import split_lines
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Body, Event
@@ -74,7 +75,7 @@ class ProjectFiles:
         self._outlines = dict(outlines)
         self._bodies = bodies
         self.listed = frozenset(outlines)
-        self._registered: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        self._registered: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
         # The files of which somebody has asked what they register, and that do register something.
         self.registering: set[str] = set()
         self._outside: dict[str, list[tuple[str, str, str]]] = {}
@@ -238,16 +239,19 @@ class ProjectFiles:
         home, names = self.home(file, tokens)
         return names[0] in self.summary(home).registers
 
-    def registered(self, file: str, tokens: list[str], shelf: str = "") -> list[tuple[str, str]]:
+    def registered(self, file: str, tokens: list[str], shelf: str = "", key: str = "") -> list[tuple[str, str]]:
         """The definitions, each a file and a name there, that any file of the project registers with the object that
         the first of `tokens` is in the module `file`: by a decorator that is a method of it, or that fills it; in its
-        dictionary `shelf` (`mapping:models`), where it has several, unless too much is there to tell what is meant."""
+        dictionary `shelf` (`mapping:models`), where it has several, unless too much is there to tell what is meant.
+        By a `key` those that have it, or another one that nobody knows; all where there is none."""
         home, names = self.home(file, tokens)
         if shelf:
             methods = {name.split(".")[1] for name in self.summary(home).registers.get(shelf, ()) if "." in name}
             found = [one for method in sorted(methods) for one in self._registered_by((home, names[0]), method)]
-            return found if len(found) <= _SHELF else []
-        return self._registered_by((home, names[0]))
+            return [one[:2] for one in found] if len(found) <= _SHELF else []
+        found = self._registered_by((home, names[0]))
+        meant = [one for one in found if one[2] in ("", key)] if key else found
+        return [one[:2] for one in meant or found]
 
     def registered_outside(self, package: str, what: str, *, named: bool) -> list[tuple[str, str]]:
         """The classes and functions, each a file and a name there, that files of the project register with an object
@@ -260,7 +264,7 @@ class ProjectFiles:
                 (decorator.rpartition(".")[0].rpartition(".")[2].lower(), path, definition)
                 for path in sorted(self._in_reach)
                 if any(families(dotted.partition(".")[0]) == family for dotted in self.outline(path).imports)
-                for decorator, definition in self.summary(path).registered
+                for decorator, definition, _ in self.summary(path).registered
                 if families(decorator.partition(".")[0]) == family and "egist" in decorator.rpartition(".")[2]
             ]
             self.registering.update(path for _, path, _ in self._outside[family])
@@ -268,23 +272,25 @@ class ProjectFiles:
         meant = [one for one in found if what in one[0]] or ([] if named else found)
         return [(path, definition) for _, path, definition in meant] if len(meant) <= _SHELF else []
 
-    def _registered_by(self, registry: tuple[str, str], method: str = "") -> list[tuple[str, str]]:
-        """What is registered with `registry`, by its `method` if that is named."""
+    def _registered_by(self, registry: tuple[str, str], method: str = "") -> list[tuple[str, str, str]]:
+        """What is registered with `registry`, by its `method` if that is named, each with its key, where that is
+        known."""
         home, name = registry
         key = home, name, method
         if key not in self._registered:
             self._registered[key] = []
-            registers = set(self.summary(home).registers.get(name, ()))
+            told = [one.partition(KEY) for one in self.summary(home).registers.get(name, ())]
+            registers = {function: how for function, _, how in told}
             words = {name, PurePath(home).stem, PurePath(home).parent.name, *registers}
-            paths = self._importing(words) | ({home} & self._in_reach)
+            paths = self._importing(words) | {home}
             self._registered[key] = [
-                (path, definition)
+                (path, definition, key_given(registers.get(decorator.rpartition(".")[2], ""), given, definition))
                 for path in sorted(paths)
-                for decorator, definition in self.summary(path).registered
+                for decorator, definition, given in self.summary(path).registered
                 if decorator.endswith(f".{method}" if method else "")
                 and self._registers(path, decorator, registry, registers)
             ]
-            self.registering.update(path for path, _ in self._registered[key])
+            self.registering.update(path for path, _, _ in self._registered[key])
         return self._registered[key]
 
     def _importing(self, words: set[str]) -> set[str]:
@@ -313,7 +319,7 @@ class ProjectFiles:
         """The listed files that import something called `name`, and `file` itself, in order."""
         return sorted((self._importing({name}) | {file}) & self.listed)
 
-    def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
+    def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: Container[str]) -> bool:
         """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
         if decorator.startswith("@."):
             home, names = self.home(file, decorator[2:].split("."))

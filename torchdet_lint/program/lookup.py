@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, LOCATE, NAMED, TOLD, WRITTEN
 from torchdet_lint.program.launch_configs import called
-from torchdet_lint.program.syntax.named_texts import DOTTED, spelled, unbound, with_text
+from torchdet_lint.program.syntax.named_texts import DOTTED, KEYED_ITEM, spelled, unbound, with_text
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
 
@@ -229,7 +229,8 @@ class Lookup:
                 found = self.evaluate(one, place.path, level=level)
                 if found and all(referent.kind in _CALLED for referent in found):
                     return self.follow(found, TOKEN.findall(rest), level)
-        whole = [f"{path}.{ITEM}", path] if path.rpartition(".")[2][:1].isupper() else [f"{path}.{ITEM}"]
+        item = f"{path}.[={key}]"
+        whole = [item, path] if path.rpartition(".")[2][:1].isupper() else [item]
         return [referent for one in whole for referent in self.evaluate(f"{one}{rest}", file, level=level)]
 
     def _imported_name(self, name: str, file: str, level: int) -> list[Referent]:
@@ -253,11 +254,11 @@ class Lookup:
         if place is None:
             if name.startswith("."):
                 return [Referent("unknown", file, TOKEN.findall(name)[-1])]
-            if ITEM not in name and (others := self.files.elsewhere(plain, file)):
+            if not _is_item(name) and (others := self.files.elsewhere(plain, file)):
                 rest = [*(("()",) if paren else ()), *TOKEN.findall(after)]
                 return [one for other in others for one in self._of_module(other.path, [*other.rest, *rest], level)]
             made = self._built(plain, paren, after, level)
-            return [*made, Referent("external", "", name)] if ITEM not in name else made
+            return [*made, Referent("external", "", name)] if not _is_item(name) else made
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
         if not place.rest:
@@ -298,17 +299,19 @@ class Lookup:
         """What `tokens` of the module `file` stand for; an item of one of its dictionaries may be all that any file
         registers there."""
         found = self.follow([Referent("module", file)], tokens, level)
-        calls, shelf = next(((one.name, one.owner[1]) for one in found if one.kind == "item"), (None, ""))
+        calls, place = next(((one.name, one.owner) for one in found if one.kind == "item"), (None, ("", "")))
         if calls is None and tokens[1:2] in _TAKES and tokens[2:3] == ["()"]:
             outside = any(referent.kind == "external" and "Registry()" in referent.name for referent in found)
             if not outside and not self.files.is_registry(file, tokens):
                 return found
             calls = "".join(tokens[3 if tokens[1] == "get" else 2 :])
+            place = ("", "")
         if calls is None:
             return found
+        shelf, key = (place[1], "") if place[0] == ITEM else ("", place[1])
         items = [
             referent
-            for path, name in self._of_program(self.files.registered(file, tokens, shelf))
+            for path, name in self._of_program(self.files.registered(file, tokens, shelf, key))
             for referent in self.evaluate(name, path, level=level)
         ]
         known = [referent for referent in found if referent.kind not in ("item", "unknown")]
@@ -334,8 +337,10 @@ class Lookup:
             for referent in current:
                 if _PARTS.fullmatch(token):
                     following.extend(self._deeper(referent, token, *tokens[place + 1 : place + 2]))
-                elif token == ITEM:
-                    following.append(referent if _is_held(referent) or referent.owner[0] == ITEM else Referent("item"))
+                elif _is_item(token):
+                    known = token.startswith("[=")
+                    item = Referent("item", owner=("=", token[2:-1]) if known else ("", ""))
+                    following.append(referent if _is_held(referent) or referent.owner[0] == ITEM else item)
                 elif token == LOADED:
                     following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
                 elif token == "()":
@@ -638,6 +643,11 @@ class Lookup:
         return bool(class_[1]) and any(
             referent.kind == "external" and referent.name in names for referent in self.family(class_)
         )
+
+
+def _is_item(name: str) -> bool:
+    """Whether a name speaks of an item of a table."""
+    return ITEM in name or KEYED_ITEM.search(name) is not None
 
 
 def _is_held(referent: Referent) -> bool:

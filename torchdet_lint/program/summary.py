@@ -215,15 +215,17 @@ class Summary:
     @property
     def registers(self) -> dict[str, Names]:
         """Dictionaries of the module that start empty, and the functions of the file that put into them what they
-        decorate; `mapping:models`, and the methods that put something there."""
+        decorate, with the key behind it (`register:0=name`, the text that it is given; `register:__name__`, what the
+        decorated is called; `register:0=name|__name__`); `mapping:models`, and the methods that put something there."""
         if self.memo.registers is None:
             self.memo.registers = self._file.registers()
         return self.memo.registers
 
     @property
-    def registered(self) -> tuple[tuple[str, str], ...]:
+    def registered(self) -> tuple[tuple[str, str, Names], ...]:
         """What decorates, and what it decorates at the top level of the module: `.registry.MODELS.register` and
-        `@.Net`; so is what a call alone is given."""
+        `@.Net`; so is what a call alone is given. Then what the decorator is given, by place or name: `0=train`,
+        `name=train`, or `0` for what is no text."""
         if self.memo.registered is None:
             self.memo.registered = tuple(self._file.registered())
         return self.memo.registered

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.program.events import REST, Argument, Event
+from torchdet_lint.program.events import REST, STARTED_WITH, Argument, Event
 from torchdet_lint.program.syntax.conditions import decided
 from torchdet_lint.program.syntax.parameters.lengths import length_of
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, remade
@@ -145,6 +145,9 @@ class Arguments:
         argument = self._loaded if last_word(node.func).endswith(_LOADERS) else self.argument
         positional = tuple(argument(arg) for arg in given if arg is not None)
         keywords = {word.arg: argument(word.value) for word in node.keywords if word.arg is not None}
+        if STARTED_WITH in keywords:
+            shown = next(word.value for word in node.keywords if word.arg == STARTED_WITH)
+            keywords[STARTED_WITH] = replace(keywords[STARTED_WITH], elements=self._elements(shown))
         for word in node.keywords:
             if word.arg in self.names.words.configures:
                 keywords = self.configured(word.value, self.names.words.configures[word.arg]) | keywords
@@ -157,6 +160,13 @@ class Arguments:
                 if not whole and (paths := self.names.path(word.value, self.scope)):
                     keywords[REST] = Argument(paths, unsure=self._is_changed(word.value))
         return positional, keywords, opaque
+
+    def _elements(self, node: ast.expr) -> tuple[Argument, ...]:
+        """The arguments that a display holds, if it shows all of them."""
+        display, where = followed(node, self.scope)
+        whole = isinstance(display, (ast.List, ast.Tuple)) and length_of(node, self.scope) >= 0
+        elements = display.elts if isinstance(display, (ast.List, ast.Tuple)) and whole and where is self.scope else []
+        return tuple(self.argument(one) for one in elements)
 
     def composed(self, node: ast.Call) -> bool:
         """Whether what a call hands on by `**` is put together in this file: dictionaries that it fills key by key, and

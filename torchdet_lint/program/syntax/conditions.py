@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import combined, respelling, walk
@@ -20,6 +21,7 @@ from torchdet_lint.program.events import (
     PLAIN,
     SOME,
     SPELT,
+    STARTED_WITH,
     WHERE,
     WORKERS,
     Argument,
@@ -351,7 +353,8 @@ def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
         and isinstance(function.value.func, ast.Name)
         and function.value.func.id == "super"
     )
-    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+    started = [one.value.elts for one in call.keywords if one.arg == STARTED_WITH and isinstance(one.value, ast.Tuple)]
+    for value in (*call.args, *(keyword.value for keyword in call.keywords), *itertools.chain.from_iterable(started)):
         own = value.id if isinstance(value, ast.Name) and _is_constant(value.id, scope) else ""
         own = own or _made_of(value, scope)[0]
         if own:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.prefilter.syntax import defaults_of, walk
 from torchdet_lint.program.events import (
     CHILDREN,
+    KEYS,
     LENGTH,
     LOADED,
     NAMED,
@@ -22,8 +23,9 @@ from torchdet_lint.program.events import (
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.named_texts import OF_PARAMETER, taken_as_text
+from torchdet_lint.program.syntax.named_texts import KEYED_ITEM, OF_PARAMETER, taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
+from torchdet_lint.program.syntax.registries import ITSELF, texts_given
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
@@ -31,6 +33,7 @@ from torchdet_lint.program.syntax.shapes import (
     as_data,
     entries_returned,
     is_property,
+    key_of,
     last_word,
     object_of,
     parameters_of,
@@ -207,7 +210,7 @@ class File:
         own = {name: self.names.decorators_of(name) for name in self.scopes.module.bindings if self.names.fills(name)}
         return own | self.names.fillers()
 
-    def registered(self) -> Iterator[tuple[str, str]]:
+    def registered(self) -> Iterator[tuple[str, str, Names]]:
         """As `Summary.registered`."""
         top = self.scopes.module
         for bounds in list(top.bindings.values()):
@@ -215,18 +218,21 @@ class File:
                 if bound.kind in ("def", "class"):
                     for decorator in self.scopes.by_name[bound.target].node.decorator_list:
                         for name in self.names.dictionary(decorator, top):
-                            yield name, f"@.{bound.target}"
+                            yield name, f"@.{bound.target}", texts_given(decorator)
         for statement in self.scopes.tree.body:
             where: list[ast.expr] = []
             given: list[str] = []
+            texts: Names = ()
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                where = [statement.value]
+                where, texts = [statement.value], texts_given(statement.value)
                 given = [name for one in statement.value.args for name in self.names.resolve(one, top)]
             elif isinstance(statement, ast.Assign):
                 where = [target.value for target in statement.targets if isinstance(target, ast.Subscript)]
                 given = list(self.names.resolve(statement.value, top)) if where else []
+                keys = [key_of(one.slice) for one in statement.targets if isinstance(one, ast.Subscript)]
+                texts = (f"{ITSELF}={keys[0]}",) if len(keys) == 1 and keys[0] else ()
             for name in (name for one in where for name in self.names.dictionary(one, top)) if given else ():
-                yield from ((name, one) for one in given if not one.endswith(")"))
+                yield from ((name, one, texts) for one in given if not one.endswith(")"))
 
     def configs(self) -> Iterator[tuple[str, str]]:
         """As `Summary.configs`."""
@@ -285,7 +291,9 @@ class File:
         texts = {parameter for name in found_by for parameter in taken_as_text(name)}
         texts |= {parameter for event in walk.events for parameter in self._finds_by(event)}
         spelling = (Test(f"{NAMED}{parameter}", SPELLS) for parameter in sorted(texts))
-        tests = (*walk.tests, *walk.handed, *walk.asked_inside, *spelling)
+        keys = {match[2] for name in (*names, *returns) for match in KEYED_ITEM.finditer(name) if match[1] == "$"}
+        keying = (Test(parameter, KEYS) for parameter in sorted(keys))
+        tests = (*walk.tests, *walk.handed, *walk.asked_inside, *spelling, *keying)
         uses = {name[1:].partition(".")[0].partition("(")[0] for name in names if name.startswith("$")}
         if returns and (told := object_of(node.returns)) is not None:
             returns.extend(self.names.told(told, scope.outer or self.scopes.module))

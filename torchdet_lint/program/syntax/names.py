@@ -529,7 +529,12 @@ class Resolver(Registries):
             if isinstance(table, ast.Dict) and args:
                 found.extend(self._picked(args[0], table, where, depth))
                 found.extend(name for default in args[1:] for name in self.resolve(default, scope, depth - 1))
-            found.extend(self.registered(function.value, scope))
+            filled = [name for name in self.dictionary(function.value, scope, depth) if name.startswith("@.")]
+            plain = len(args) == 1 and bool(filled) and "." not in filled[0][2:] and self.fills(filled[0][2:])
+            item = self._item(args[0], scope) if plain else "[]"
+            found.extend(self.registered(function.value, scope, decorated=item == "[]"))
+            if item != "[]":
+                return [*found, *(f"{name}.{item}" for name in filled)]
             found.extend(f"{name}.[]" for name in self.dictionary(function.value, scope, depth) if name.startswith("$"))
             found.extend(f"{name}.[]" for name in self.shelves(function.value, scope))
         found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name.startswith("@"))
@@ -603,8 +608,9 @@ class Resolver(Registries):
         tables = list(self.dictionary(node.value, scope, depth))
         key = key_of(node.slice)
         keyed = [name for name in tables if key and name[0] not in "@$"]
+        item, filled_here = self._item(node.slice, scope), any(name.startswith("@.") for name in tables)
         return [
-            *(f"{name}{KEY}{key}" if name in keyed else f"{name}.[]" for name in tables),
+            *(f"{name}{KEY}{key}" if name in keyed else f"{name}.{item}" for name in tables),
             *(f"{name}.[]" for name in self.shelves(node.value, scope)),
             # A dictionary of the class, which may stand in a base of it.
             *(
@@ -612,7 +618,7 @@ class Resolver(Registries):
                 for name in found
                 if not kept and name.startswith(("$self.", "$cls.")) and name.count(".") == 1
             ),
-            *self.registered(node.value, scope),
+            *self.registered(node.value, scope, decorated=item == "[]" or not filled_here),
             *self.elements(node.value, scope, depth - 1),
             *(
                 name
@@ -623,6 +629,15 @@ class Resolver(Registries):
                 or name in self.words.alike
             ),
         ]
+
+    def _item(self, key: ast.expr, scope: Scope) -> str:
+        """An item of a table by its `key`, `[=train]`, or by that which a parameter is, `[$name]`; else any."""
+        if isinstance(key, ast.Name) and scope.kind == "function" and key.id not in scope.lent:
+            bounds = scope.bindings.get(key.id, ())
+            is_given = bool(bounds) and all(bound.kind in ("parameter", "default") for bound in bounds)
+            return f"[${key.id}]" if is_given else "[]"
+        text = key_of(key)
+        return f"[={text}]" if text else "[]"
 
     def _names_here(self, call: ast.Call, scope: Scope, depth: int) -> bool:
         """Whether `call` gives the names of the module: `globals()`, and at top level `locals()` and `vars()`."""

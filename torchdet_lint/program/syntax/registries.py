@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.scopes import Scope, Scopes
 
+# A key that is what the registered definition is called.
+_OWN = "__name__"
+# What stands for the key of an assignment, `NETS["deep"] = Deep`, among what a decorator is given.
+ITSELF = "[]"
 # A dictionary in a dictionary that an object has is given something.
 _FILLS_SHELF = lazy(r"\.\w+\[[\"']\w+[\"']\]\[.*=")
 
@@ -28,7 +32,7 @@ class Registries:
         """`roots` are the packages of libraries, whose objects no file of the project fills."""
         self.scopes = scopes
         self.roots = roots
-        self._registries: dict[str, Names] = {}
+        self._registries: dict[str, tuple[Names, Names]] = {}
         self._fillable: dict[str, bool] = {}
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
@@ -129,29 +133,23 @@ class Registries:
         return any(starts_empty(bound.value) for bound in self.scopes.module.bindings[name])
 
     def decorators_of(self, registry: str) -> Names:
-        """The functions of the module that put what they decorate into its dictionary `registry`."""
+        """The functions of the module that put what they decorate into its dictionary `registry`, with what is known of
+        the key, as in `Summary.registers`."""
         if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
             return ()
         self.scopes.fill()
-        return tuple(
-            name
-            for name in self.scopes.functions()
-            if self._puts_what_it_is_given(self.scopes.by_name[name].node, registry)
-        )
+        found = []
+        for name in self.scopes.functions():
+            node = self.scopes.by_name[name].node
+            keys = list(_keys_of_given(node, registry))
+            if keys:
+                known = _key_made(keys[0], node) if len(keys) == 1 else ""
+                found.append(f"{name}{KEY}{known}" if known else name)
+        return tuple(found)
 
-    def _puts_what_it_is_given(self, node: ast.AST, registry: str) -> bool:
-        functions = [inner for inner in walk(node) if isinstance(inner, FUNCTIONS)]
-        given = {one.arg for inner in functions for one in parameters_of(inner.args)}
-        return any(
-            isinstance(inner, ast.Assign)
-            and any(is_item(target, registry) for target in inner.targets)
-            and isinstance(inner.value, ast.Name)
-            and inner.value.id in given
-            for inner in walk(node)
-        )
-
-    def registered(self, node: ast.expr, scope: Scope) -> Names:
-        """The names of what functions of this file put into the dictionary `node` of the module, which starts empty."""
+    def registered(self, node: ast.expr, scope: Scope, *, decorated: bool = True) -> Names:
+        """The names of what functions of this file put into the dictionary `node` of the module, which starts empty;
+        with what they decorate, or without."""
         if not isinstance(node, ast.Name) or scope.home(node.id) is not self.scopes.module:
             return ()
         bounds = self.scopes.module.bindings[node.id]
@@ -159,11 +157,13 @@ class Registries:
             return ()
         known = self._registries.get(node.id)
         if known is None:
-            self._registries[node.id] = ()
-            known = self._registries[node.id] = tuple(dict.fromkeys(self._find_registered(node.id)))[: 2 * NAMES]
-        return known
+            self._registries[node.id] = (), ()
+            whole = tuple(dict.fromkeys(self._find_registered(node.id, decorated=True)))[: 2 * NAMES]
+            others = tuple(dict.fromkeys(self._find_registered(node.id, decorated=False)))[: 2 * NAMES]
+            known = self._registries[node.id] = whole, others
+        return known[0 if decorated else 1]
 
-    def _find_registered(self, registry: str) -> Iterator[str]:
+    def _find_registered(self, registry: str, *, decorated: bool) -> Iterator[str]:
         if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
             return
         self.scopes.fill()
@@ -175,10 +175,10 @@ class Registries:
             for inner in walk(node):
                 if isinstance(inner, ast.Assign) and any(is_item(target, registry) for target in inner.targets):
                     if isinstance(inner.value, ast.Name) and inner.value.id in given:
-                        yield from self._decorated_with(f"@.{name}")
+                        yield from self._decorated_with(f"@.{name}") if decorated else ()
                     else:
                         yield from self.resolve(inner.value, self.scopes.module)
-        for statement in self.scopes.tree.body:
+        for statement in self.scopes.tree.body if decorated else ():
             if isinstance(statement, ast.Assign) and any(is_item(target, registry) for target in statement.targets):
                 yield from self.resolve(statement.value, self.scopes.module)
 
@@ -203,3 +203,73 @@ def _shelf(node: ast.expr) -> tuple[str, str, str] | None:
 def _holds_empty(table: ast.Dict, key: str) -> bool:
     pairs = zip(table.keys, table.values, strict=True)
     return any(isinstance(name, ast.Constant) and name.value == key and starts_empty(value) for name, value in pairs)
+
+
+def _keys_of_given(function: ast.AST, registry: str) -> Iterator[ast.expr]:
+    """The keys under which a function puts what it is given, or a function in it, into a dictionary."""
+    functions = [inner for inner in walk(function) if isinstance(inner, FUNCTIONS)]
+    given = {one.arg for inner in functions for one in parameters_of(inner.args)}
+    for inner in walk(function):
+        if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Name) and inner.value.id in given:
+            yield from (one.slice for one in inner.targets if isinstance(one, ast.Subscript) and is_item(one, registry))
+
+
+def _key_made(key: ast.expr, function: ast.AST) -> str:
+    """What a key is in a function that registers: `0=name`, `__name__` or `0=name|__name__`; nothing for what else is
+    made of these."""
+    own = parameters_of(function.args) if isinstance(function, FUNCTIONS) else []
+    places = {one.arg: place for place, one in enumerate(own)}
+    given = [
+        (target.id, inner.value)
+        for inner in walk(function)
+        if isinstance(inner, ast.Assign)
+        for target in inner.targets
+        if isinstance(target, ast.Name)
+    ]
+    found: set[str] = set()
+    left, seen = [key], set[str]()
+    while left:
+        match left.pop():
+            case ast.Name(id=name):
+                values = [value for target, value in given if target == name] if name not in seen else []
+                if not values and name not in places:
+                    return ""
+                left += values
+                seen.add(name)
+                found.update([f"{places[name]}={name}"] if name in places else [])
+            case ast.Attribute(value=ast.Name(), attr="__name__"):
+                found.add(_OWN)
+            case ast.BoolOp(op=ast.Or(), values=values):
+                left += values
+            case ast.IfExp(body=body, orelse=orelse):
+                left += [body, orelse]
+            case _:
+                return ""
+    return "|".join(sorted(found)) if len(found - {_OWN}) <= 1 else ""
+
+
+def texts_given(call: ast.expr) -> Names:
+    """What a call is given by place and by name: `0=train`, `name=train`; `0` for what is no constant text."""
+    if not isinstance(call, ast.Call):
+        return ()
+    given = [(str(place), one) for place, one in enumerate(call.args)]
+    given += [(one.arg or "*", one.value) for one in call.keywords]
+    return tuple(
+        f"{place}={value.value}" if isinstance(value, ast.Constant) and isinstance(value.value, str) else place
+        for place, value in given
+    )
+
+
+def key_given(made: str, given: Names, definition: str) -> str:
+    """The key under which `definition` is registered by a function which makes it so, `0=name|__name__`, and is `given`
+    that; nothing where nobody knows."""
+    texts = {place: text for place, _, text in (one.partition("=") for one in given)}
+    if "*" in texts or not made:
+        return texts.get(ITSELF, "")
+    for source in made.split("|"):
+        place, _, name = source.partition("=")
+        if source == _OWN:
+            return definition.rpartition(".")[2].partition("'")[0]
+        if source and (place in texts or name in texts):
+            return texts[place] if place in texts else texts[name]
+    return ""

@@ -241,17 +241,6 @@ def is_of_transforms(name: str) -> bool:
     return ".transforms." in name
 
 
-def handed(runner: Runner, event: Event) -> list[Argument]:
-    """The arguments of `event` that `runner` runs."""
-    found = []
-    for name in runner.arguments:
-        if name in event.keywords:
-            found.append(event.keywords[name])
-        elif name in runner.parameters and runner.parameters.index(name) < len(event.positional):
-            found.append(event.positional[runner.parameters.index(name)])
-    return found
-
-
 def _is_told_cuda(event: Event) -> bool:
     """Whether a trainer is told to use CUDA."""
     told = event.keywords.get("accelerator")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
-from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
+from torchdet_lint.program.syntax.named_texts import BY_PARAMETER, OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.objects.made import body_of, text_held
 from torchdet_lint.program.transfer.options import Options
@@ -65,7 +65,7 @@ class Narrowing:
     def _narrowed(
         self, name: str, node: Node, in_caller: Callable[[Argument], Any] | None, hops: int
     ) -> tuple[Referent, ...]:
-        told = with_texts(name, dict(node.given)) if OF_PARAMETER in name else name
+        told = with_texts(name, dict(node.given)) if OF_PARAMETER in name or BY_PARAMETER in name else name
         found = self.lookup.evaluate(told, node.file, node.owner, node.name)
         gone: set[Referent] = set()
         calls = zip(_calls_in(name), _calls_in(told), strict=True) if found and hops >= 0 else ()

@@ -23,17 +23,29 @@ from torchdet_lint.program.events import (
     PRESENT,
     REST,
     SPELLS,
+    STARTED_WITH,
     Argument,
     Body,
     Event,
     Rebinding,
     become,
 )
-from torchdet_lint.program.syntax.named_texts import DOTTED, OF_PARAMETER, longer, spelled, taken_as_text, with_text
+from torchdet_lint.program.syntax.named_texts import (
+    BY_PARAMETER,
+    DOTTED,
+    KEYED_ITEM,
+    OF_PARAMETER,
+    longer,
+    spelled,
+    taken_as_text,
+    with_text,
+)
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterator, Mapping
 
+    from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.effects import Node
     from torchdet_lint.program.lookup import Lookup
 
@@ -145,6 +157,29 @@ def with_rest(event: Event, body: Body, given: tuple[tuple[str, bool, Any], ...]
     none = (f"${body.parameters[-2]}",) if body.stars == "***" else None
     positional = tuple(one for one in event.positional if one.names != none)
     return msgspec.structs.replace(event, positional=positional, keywords=keywords, opaque=False)
+
+
+def handed(runner: Runner, event: Event) -> list[Argument]:
+    """The arguments of `event` that `runner` runs."""
+    found = []
+    for name in runner.arguments:
+        if name in event.keywords:
+            found.append(event.keywords[name])
+        elif name in runner.parameters and runner.parameters.index(name) < len(event.positional):
+            found.append(event.positional[runner.parameters.index(name)])
+    return found
+
+
+def started(runner: Runner, event: Event) -> Event | None:
+    """The call of its target as which `event` starts a process, `mp.spawn(run, args=("train",))`, where it is told with
+    what."""
+    argument = event.keywords.get(STARTED_WITH)
+    if argument is None and STARTED_WITH in runner.parameters[: len(event.positional)]:
+        argument = event.positional[runner.parameters.index(STARTED_WITH)]
+    if not runner.args or argument is None or not argument.elements:
+        return None
+    before = (Argument(),) if runner.args == "number" else ()
+    return msgspec.structs.replace(event, positional=(*before, *argument.elements), keywords={}, opaque=False)
 
 
 def is_present(argument: Argument | None) -> bool:
@@ -381,11 +416,20 @@ def text_given(parameter: str, given: Mapping[str, Any]) -> str:
 
 
 def with_texts(name: str, given: Mapping[str, Any]) -> str:
-    """`name` with the texts that the parameters in it are in a function which was `given` that."""
+    """`name` with the texts and keys that the parameters in it are in a function which was `given` that."""
+    if BY_PARAMETER in name:
+        name = KEYED_ITEM.sub(lambda match: _item_by(match, given), name)
     for parameter in taken_as_text(name) if OF_PARAMETER in name else ():
         if told := text_given(parameter, given):
             name = with_text(name, parameter, told)
     return name
+
+
+def _item_by(match: re.Match[str], given: Mapping[str, Any]) -> str:
+    """An item by the key that a parameter is in a function which was `given` that; as it is where that is not known."""
+    key = given.get(match[2]) if match[1] == "$" else None
+    told = f"[={key}]"
+    return told if isinstance(key, str) and KEYED_ITEM.fullmatch(told) is not None else match[0]
 
 
 def known_in(given: Mapping[str, Any]) -> Callable[[Argument], Any]:

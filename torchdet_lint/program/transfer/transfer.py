@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,7 +44,7 @@ from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, Config
 from torchdet_lint.program.transfer.configured_constructors import configured
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.implementations import implementations
-from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, is_of_transforms
+from torchdet_lint.program.transfer.library_calls import LibraryCalls, is_of_transforms
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.objects.loaders import Loaders, MadeLoader, Own, working
 from torchdet_lint.program.transfer.objects.made import made_with
@@ -54,6 +55,7 @@ from torchdet_lint.program.transfer.passing import (
     constants,
     few_options,
     gives_itself,
+    handed,
     hands_rest_on,
     is_given,
     known_in,
@@ -63,6 +65,7 @@ from torchdet_lint.program.transfer.passing import (
     parameter_of,
     rest_of,
     ruled_out,
+    started,
     with_rest,
     with_texts,
 )
@@ -70,7 +73,7 @@ from torchdet_lint.program.transfer.recorder import Recorder
 from torchdet_lint.program.transfer.relays import captured, followed, handed_parameters, relayed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
@@ -518,7 +521,8 @@ class Transfer(Recorder):
                 self.handed_on(inner, use, bound[use], referent, constant)
             if given and depth < _RELAYS:
                 for target, its_body, its_bound in relayed(self.lookup, inner, referent, bound):
-                    passed = constants(target, its_body, inner, known_in(constant), lambda _: False)
+                    decides = functools.partial(self.wanted.decides, target)
+                    passed = constants(target, its_body, inner, known_in(constant), decides, here=constant)
                     self._run(target, its_body, its_bound, dict(passed), depth + 1)
         self.event = outer
 
@@ -581,7 +585,7 @@ class Transfer(Recorder):
                             self.run_referent(runner, referent)
                         self.event = outer
                     if runner.process:
-                        self._beside(runner, inner, use, referents, callee)
+                        self._beside(runner, inner, use, referents, callee, constant)
 
     def _made_in(self, callee: Referent, constant: Mapping[str, Any], inner: Event) -> Made:
         """The loader that the call `inner` makes in a function which is called here with these constants."""
@@ -604,7 +608,15 @@ class Transfer(Recorder):
                 for referent in self.one_of(referents):
                     self.run_referent(msgspec.structs.replace(runner, deferred=event is None), referent, event)
 
-    def _beside(self, runner: Runner, inner: Event, use: str, referents: Sequence[Referent], callee: Referent) -> None:
+    def _beside(
+        self,
+        runner: Runner,
+        inner: Event,
+        use: str,
+        referents: Sequence[Referent],
+        callee: Referent,
+        constant: Mapping[str, Any],
+    ) -> None:
         """A parameter that the callee hands to the target of a process: `mp.spawn(run, args=(main, …))`."""
         argument = self.facts.argument(inner, "args", runner.parameters)
         if argument is None or f"${use}" not in argument.names:
@@ -614,8 +626,9 @@ class Transfer(Recorder):
             one for name in names for one in self.lookup.evaluate(name, callee.file, callee.owner, callee.name)
         ):
             if target.kind == "function":
-                self.add("process", BESIDE, runner.process, Node(target.file, target.name, target.owner))
-                self.in_process(runner, target, referents, inner, callee.file)
+                given = self._started_with(runner, target, inner, known_in(constant), constant)
+                self.add("process", BESIDE, runner.process, Node(target.file, target.name, target.owner, given))
+                self.in_process(runner, target, referents, inner, callee.file, given)
 
     def called_plainly(self, referent: Referent, given: tuple[tuple[str, Any], ...] = ()) -> None:
         """A call of which no more is known than the constants `given`."""
@@ -841,12 +854,32 @@ class Transfer(Recorder):
             self.event = msgspec.structs.replace(outer, ungraded=True, regraded=False)
         for target in dict.fromkeys(targets):
             made = self._made_with(body, name, referent, target, place) if referent.kind == "instance" else ()
+            if runner.args and event is not None and referent.kind == "function":
+                made = self._started_with(runner, target, event, self.given_here, self.given)
             self.add(how, what, channel, Node(target.file, target.name, target.owner, made), lends=lends)
             if how == "process" and event is not None:
                 argument = self.facts.argument(event, "args", runner.parameters)
                 names = argument.names if argument is not None else ()
-                self.in_process(runner, target, [one for given in names for one in self.stands_for(given)], self.event)
+                referents = [one for given in names for one in self.stands_for(given)]
+                self.in_process(runner, target, referents, self.event, given=made)
         self.event = outer
+
+    def _started_with(
+        self,
+        runner: Runner,
+        target: Referent,
+        event: Event,
+        in_caller: Callable[[Argument], Any],
+        here: Mapping[str, Any],
+    ) -> tuple[tuple[str, Any], ...]:
+        """The constants that the call `event` starts a process with, `mp.spawn(run, args=("train",))`, in a function
+        which was given what is `here`."""
+        body = self.files.summary(target.file).body(target.name)
+        call = started(runner, event)
+        if body is None or call is None:
+            return ()
+        decides = functools.partial(self.wanted.decides, target)
+        return constants(target, body, call, in_caller, decides, here=here)
 
     def _made_with(
         self, body: Body | None, name: str, referent: Referent, target: Referent, place: tuple[int, ...]
@@ -859,18 +892,24 @@ class Transfer(Recorder):
         return made_with(self.lookup, body, name, referent, target, self.given, place)
 
     def in_process(
-        self, runner: Runner, target: Referent, given: Sequence[Referent], start: Event, file: str = ""
+        self,
+        runner: Runner,
+        target: Referent,
+        referents: Sequence[Referent],
+        start: Event,
+        file: str = "",
+        given: tuple[tuple[str, Any], ...] = (),
     ) -> None:
         """What the target of a process calls of what it is given beside: `mp.spawn(run, args=(train, 2))`. The process
-        starts at the call `start`, in this file or another one."""
+        starts at the call `start`, in this file or another one, with the constants `given`."""
         body = self.files.summary(target.file).body(target.name)
-        handed_over = [one for one in given if one.kind in ("function", "instance")]
+        handed_over = [one for one in referents if one.kind in ("function", "instance")]
         uses = [use for use in body.uses if use in body.parameters] if body is not None and handed_over else []
         if body is not None and uses:
             place = Ref(file or self.node.file, start.row, start.column, start.statement, "")
             self._process = runner.process
-            self._within = Process(Node(target.file, target.name, target.owner), place)
-            self._run(target, body, dict.fromkeys(uses, handed_over), {})
+            self._within = Process(Node(target.file, target.name, target.owner, given), place)
+            self._run(target, body, dict.fromkeys(uses, handed_over), dict(given))
             self._process, self._within = "", None
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from torchdet_lint.program.effects import Referent
-from torchdet_lint.program.events import INDIRECT, LOCATE, NAMED, OF_LISTS, REST
-from torchdet_lint.program.transfer.passing import bound_arguments, hands_rest_on
+from torchdet_lint.program.events import INDIRECT, LOCATE, NAMED, OF_LISTS, REST, STARTED_WITH
+from torchdet_lint.program.transfer.passing import bound_arguments, handed, hands_rest_on, started
 from torchdet_lint.program.transfer.relays import handed_parameters
 
 if TYPE_CHECKING:
@@ -189,9 +191,26 @@ class Wanted:
         given, `flags[each]`."""
         own, part = parameter.partition("[")[::2] if parameter.endswith(OF_LISTS) else (parameter, "")
         told = f"[{part}" if part else ""
-        return hops > 0 and any(
-            self.decides(callee, f"{name}{told}", hops - 1) for callee, name in self._taking(function, body, own)
+        return hops > 0 and (
+            any(self.decides(callee, f"{name}{told}", hops - 1) for callee, name in self._taking(function, body, own))
+            or any(self.decides(target, f"{name}{told}", hops) for target, name in self._started(function, body, own))
         )
+
+    def _started(self, function: Referent, body: Body, parameter: str) -> Iterator[tuple[Referent, str]]:
+        """The targets of processes that `function` starts with the parameter, and what they call it."""
+        whole = (f"${parameter}",)
+        for event in body.events:
+            argument = event.keywords.get(STARTED_WITH)
+            if argument is None or not any(one.names == whole for one in argument.elements):
+                continue
+            external = (one.name for name in event.names for one in self._evaluated(function, name))
+            for runner in (one for name in external for one in self.lookup.facts.runners.get(name, ())):
+                call = started(runner, event)
+                names = [name for given in handed(runner, event) for name in given.names]
+                for target in self._called(function, msgspec.structs.replace(event, names=tuple(names))):
+                    inner = self.lookup.files.summary(target.file).body(target.name)
+                    bound = bound_arguments(target, inner, call) if inner is not None and call is not None else {}
+                    yield from ((target, taken) for taken, one in bound.items() if one.names == whole)
 
     def _taking(self, function: Referent, body: Body, parameter: str) -> Iterator[tuple[Referent, str]]:
         """The functions to which a call in `function` passes the parameter as it is, and what they call it."""
