@@ -9,6 +9,7 @@ from torchdet_lint.prefilter.syntax import children
 from torchdet_lint.program.events import LOADED, Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.conditions import always
+from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.syntax.scopes import constant, followed
 from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
@@ -67,7 +68,7 @@ def _is_of_a_class(made: str) -> bool:
 def _is_no_object(name: str) -> bool:
     """Whether `name` stands for a class, or for what a module holds, `module.*`: no object that is gone through."""
     last = name.rpartition(".")[2]
-    return last == "*" or (last[:1].isupper() and not last.endswith(")"))
+    return last == "*" or last.startswith(OF_PARAMETER) or (last[:1].isupper() and not last.endswith(")"))
 
 
 class Expressions:

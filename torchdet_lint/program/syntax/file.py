@@ -23,7 +23,7 @@ from torchdet_lint.program.events import (
 from torchdet_lint.program.syntax.conditions import is_of_call, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.named_texts import KEYED_ITEM, OF_PARAMETER, taken_as_text
+from torchdet_lint.program.syntax.named_texts import KEYED_ITEM, OF_PARAMETER, names_attribute, taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.registries import ITSELF, texts_given
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
@@ -287,11 +287,12 @@ class File:
             for one, arms in named:
                 returned.setdefault(one, []).append(arms)
         names = list(_names_in(walk.events))
-        found_by = (name for name in (*names, *returns) if OF_PARAMETER in name)
+        found_by = [name for name in (*names, *returns) if OF_PARAMETER in name]
         texts = {parameter for name in found_by for parameter in taken_as_text(name)}
         texts |= {parameter for event in walk.events for parameter in self._finds_by(event)}
         spelling = (Test(f"{NAMED}{parameter}", SPELLS) for parameter in sorted(texts))
         keys = {match[2] for name in (*names, *returns) for match in KEYED_ITEM.finditer(name) if match[1] == "$"}
+        keys |= {parameter for parameter in texts if any(names_attribute(name, parameter) for name in found_by)}
         keying = (Test(parameter, KEYS) for parameter in sorted(keys))
         tests = (*walk.tests, *walk.handed, *walk.asked_inside, *spelling, *keying)
         uses = {name[1:].partition(".")[0].partition("(")[0] for name in names if name.startswith("$")}

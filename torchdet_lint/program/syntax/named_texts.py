@@ -64,6 +64,11 @@ def taken_as_text(name: str) -> Iterator[str]:
     return (match[1] for match in _PARAMETER.finditer(name))
 
 
+def names_attribute(name: str, parameter: str) -> bool:
+    """Whether `name` says that a parameter names an attribute of something: `getattr(hub, name)`."""
+    return f".{OF_PARAMETER}{parameter}}}" in name
+
+
 def unbound(text: str) -> str:
     """The keys of a parameter of which nothing is known, or of an entry of it: the names say what it is."""
     parameter, slash, keys = text[1:].partition("/")

@@ -62,6 +62,8 @@ _RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)[ \t]*\(\s*(\w+)
 _DEDENTED = lazy(r"(?m)^(?=[^\s#)])")
 # The pattern of a text: a path, what nobody knows, an attribute of that, and a call.
 _GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")
+# A module, or something of one, by its name.
+_MODULE = lazy(r"\.*\w+(?:\.\w+)*")
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
 
@@ -386,9 +388,10 @@ class Resolver(Registries):
             last = self._spells(node.args[1], scope)
             named = _text_of_parameter(node.args[1], scope) if last == "*" else ""
             for name in self.resolve(node.args[0], scope, depth - 1):
-                # A caller may say which method of an object of the class is meant.
+                # A caller may say which method of an object of the class is meant, or which function of a module.
                 of_object = name.startswith("$self") or (name.endswith("()") and name[0] in "@.")
-                yield self._joined(name, named if named and of_object else last)
+                of_module = _MODULE.fullmatch(name) is not None and name.partition(".")[0] not in self.roots
+                yield self._joined(name, named if named and (of_object or of_module) else last)
         else:
             yield f"{function}()"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import ANY
+from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
 from torchdet_lint.program.transfer.passing import parameters_of
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def fitting(lookup: Lookup, found: Mapping[Referent, str], events: Sequence[Event]) -> dict[Referent, str]:
     """Those of `found`, each with the name that stands for it, of which one of `events` may be a call. Where none fits,
     something is misread, and all may be called; but of what a name at run time picks, what is out of sight is."""
-    picked = all(ANY in name for name in found.values())
+    picked = all(ANY in name or f".{OF_PARAMETER}" in name for name in found.values())
     if len(found) < 2 and not picked:
         return dict(found)
     fit = {one: name for one, name in found.items() if any(_fits(lookup, one, event) for event in events)}

@@ -36,6 +36,7 @@ from torchdet_lint.program.syntax.named_texts import (
     KEYED_ITEM,
     OF_PARAMETER,
     longer,
+    names_attribute,
     spelled,
     taken_as_text,
     with_text,
@@ -387,7 +388,7 @@ def _text_passed(
 
 def _names_attribute(body: Body, parameter: str) -> bool:
     """Whether a function calls the attribute of an object that its parameter names: `getattr(self, name)()`."""
-    return any(f".{OF_PARAMETER}{parameter}}}" in name for event in body.events for name in event.names)
+    return any(names_attribute(name, parameter) for event in body.events for name in event.names)
 
 
 def _text_of(argument: Argument, here: Mapping[str, Any]) -> str:
@@ -420,7 +421,9 @@ def with_texts(name: str, given: Mapping[str, Any]) -> str:
     if BY_PARAMETER in name:
         name = KEYED_ITEM.sub(lambda match: _item_by(match, given), name)
     for parameter in taken_as_text(name) if OF_PARAMETER in name else ():
-        if told := text_given(parameter, given):
+        value = given.get(parameter)
+        plain = value if isinstance(value, str) and value.isidentifier() and names_attribute(name, parameter) else ""
+        if told := plain or text_given(parameter, given):
             name = with_text(name, parameter, told)
     return name
 
