@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.workers.bodies import Owned
     from torchdet_lint.finding import Applicability, Change, Severity
     from torchdet_lint.module.module import Call, Module, Value
+    from torchdet_lint.module.names import Binding
 
 LOADER = "torch.utils.data.DataLoader"
 _GLOBAL = "torch.default_generator"
+_OFF = ("False", "0")
 _TORCHS_SEED = "initial_seed"
 # What draws as a sampler with weights does.
 _WEIGHED = "multinomial"
@@ -182,9 +184,9 @@ def _makes_no_loader(value: Value) -> bool:
 
 
 def _is_never_asked_for(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter that is false in every call in sight: of a method, in all of its name; or a name
-    that is given anything but False only where such a parameter is true."""
-    if keeps(module, value, is_zero, by_name=True):
+    """Whether `value` is off in every call in sight; or a name that is given anything but False only where what is so
+    is true."""
+    if _is_off(module, value):
         return True
     bound = bindings_here(module, value) if value.evaluator is module.values else []
     given = [one.value for one in bound if one.kind == "assign" and one.value is not None and not one.path]
@@ -193,16 +195,46 @@ def _is_never_asked_for(module: Module, value: Value) -> bool:
 
 
 def _never_runs(module: Module, node: cst.CSTNode) -> bool:
-    """Whether `node` stands in a branch of an `if` that asks a parameter which is false in every call in sight."""
+    """Whether `node` stands in a branch of an `if` that asks what is off in every call in sight."""
     inner = node
     for around in module.ancestors(node):
         if isinstance(around, cst.FunctionDef):
             return False
         asks = isinstance(around, cst.If) and isinstance(around.test, cst.Name) and inner is around.body
-        if asks and isinstance(around, cst.If) and keeps(module, module.value(around.test), is_zero, by_name=True):
+        if asks and isinstance(around, cst.If) and _is_off(module, module.value(around.test)):
             return True
         inner = around
     return False
+
+
+def _is_off(module: Module, value: Value) -> bool:
+    """Whether `value` is a parameter that is false in every call in sight: of a method, in all of its name; or what a
+    loop takes of such a list, `for rows, train in zip(sets, training)`, in which all is false."""
+    if keeps(module, value, is_zero, by_name=True):
+        return True
+    bound = bindings_here(module, value) if value.evaluator is module.values else []
+    over = _gone_through(module, bound[0]) if len(bound) == 1 and bound[0].kind == "loop" else None
+    return over is not None and keeps(module, module.value(over), _holds_zeros, by_name=True)
+
+
+def _gone_through(module: Module, bound: Binding) -> cst.BaseExpression | None:
+    """What a loop goes through with a name, alone or beside others that `zip` takes along."""
+    if not isinstance(bound.value, cst.Call):
+        return bound.value if not bound.path else None
+    call = module.call_at(bound.value)
+    place = bound.path[0] if len(bound.path) == 1 else -1
+    given = call.arguments.positional if call is not None and "builtins.zip" in module.resolve(bound.value.func) else ()
+    whole = call is not None and not call.opaque and 0 <= place < len(given)
+    return bound.value.args[place].value if whole else None
+
+
+def _holds_zeros(value: Value) -> bool:
+    """Whether `value` is a list that is written out, of nothing but what is evidently 0."""
+    elements = value.node.elements if isinstance(value.node, (cst.List, cst.Tuple)) else ()
+    return bool(elements) and all(
+        isinstance(one, cst.Element) and isinstance(one.value, (cst.Name, cst.Integer)) and one.value.value in _OFF
+        for one in elements
+    )
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:
