@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # Of so many calls it is asked what they hand over.
 _CALLERS = 4
+# So many calls of the objects of a layer are asked for what they pass.
+_APPLIED = 12
 # So many classes that derive from one are asked what they give its methods.
 _HEIRS = 12
 # `x.sum(dim=0)`, `x.amax(1, keepdim=True)`: NumPy says `axis` and `keepdims`, and xarray gives `dim` a name.
@@ -73,6 +75,8 @@ class Parameters:
         self._imports_torch = module.imports("torch")
         self._reducing: dict[int, frozenset[str]] = {}
         self._taking_data: dict[str, bool] = {}
+        self._detached: dict[int, bool] = {}
+        self._applications: dict[str, list[tuple[Module, Call]]] = {}
         self._handed: dict[int, AbstractValue] = {}
         self._elsewhere: dict[int, AbstractValue] = {}
         self._inherited: dict[int, AbstractValue] = {}
@@ -90,6 +94,8 @@ class Parameters:
                 self._handed[id(node)] = self._objects(node, function, home.outer)
             if (objects := self._handed[id(node)]).classes:
                 return objects
+        if found.gradient != "no" and found.what != "other" and self._is_detached(node, function, home.outer):
+            return replace(found, gradient="no")
         if home.outer is not self.module.scope and not isinstance(home.outer.node, cst.FunctionDef):
             return self._of_method(node, function, home.outer, found)
         if found.gradient == "yes":
@@ -235,6 +241,57 @@ class Parameters:
             return None
         return joined(self.infer(value.node) for value in values if value is not None)
 
+    def _is_detached(self, node: cst.Param, function: cst.FunctionDef, outer: Scope) -> bool:
+        """Whether `node` is a parameter of the `forward` of a layer to which all that apply it pass a tensor without a
+        gradient: `self.head(x.detach())`."""
+        class_ = self.module.classes.get(outer)
+        if class_ is None or function.name.value != "forward" or not self.gradients.is_layer(class_):
+            return False
+        if id(node) not in self._detached:
+            self._detached[id(node)] = False  # where the answer depends on itself
+            calls = [
+                (there, call.argument(node.name.value, positional(function)[1:]), call.opaque)
+                for there, call in self._applied(class_)
+            ]
+            # Who passes nothing leaves the default, which has no gradient.
+            given = [(there, value) for there, value, _ in calls if value is not None]
+            whole = bool(calls) and not any(opaque for _, _, opaque in calls)
+            self._detached[id(node)] = whole and all(
+                self.infer_in(there, value.node).gradient == "no" for there, value in given
+            )
+        return self._detached[id(node)]
+
+    def _applied(self, class_: Class) -> list[tuple[Module, Call]]:
+        """The calls of the objects of a layer, in the file and in those around it, where each one is kept in an
+        attribute that is only called; none where one is not."""
+        name = class_.name
+        if name not in self._applications:
+            self._applications[name] = []  # where the answer depends on itself
+            self.module.look_for(name)
+            makings = [(self.module, call) for call in self.module.calls_to(f"@.{name}")]
+            beside = self.module.callers
+            open_ = _is_decorated(class_) or (not makings and is_public(self.module, name))
+            if beside is not None and class_.outer is self.module.scope and not open_:
+                makings += beside(name)
+            if len(makings) <= _APPLIED and _made_everywhere(makings, name, self.module):
+                found = [self._applied_as(there, call) for there, call in makings]
+                self._applications[name] = [one for calls in found for one in calls] if all(found) else []
+        return self._applications[name]
+
+    def _applied_as(self, there: Module, making: Call) -> list[tuple[Module, Call]]:
+        """The calls of the attribute of `self` that keeps the object of a layer which the call `making` makes; none
+        where something else is done with it."""
+        holder = there.parent(making.node)
+        class_ = there.enclosing_class(making.node)
+        target = holder.targets[0].target if isinstance(holder, cst.Assign) and len(holder.targets) == 1 else None
+        if class_ is None or not isinstance(target, cst.Attribute) or bare(target.value) != "self":
+            return []
+        kept = target.attr.value
+        there.look_for(kept)
+        calls = list(_calls_of_self(there, kept, class_))
+        whole = len(re.findall(rf"\.{kept}\b", there.text)) == len(calls) + 1
+        return [(there, call) for call in calls] if whole else []
+
     def _takes_data(self, class_: Class) -> bool:
         """Whether the file makes objects of a layer and applies them to nothing but tensors without a gradient."""
         name, text = class_.name, self.module.text
@@ -369,6 +426,18 @@ def _told(found: AbstractValue, passed: AbstractValue) -> AbstractValue:
     )  # fmt: skip
 
 
+def _made_everywhere(makings: Sequence[tuple[Module, Call]], name: str, home: Module) -> bool:
+    """Whether the `makings` of a class called `name`, of the file `home`, are all that the files have to do with it:
+    nothing derives from it."""
+    files = {there.source.path: there for there, _ in makings} | {home.source.path: home}
+    spoken = sum(len(re.findall(rf"\b{name}\b(?![ \t]*,[ \t]*self\b)", there.text)) for there in files.values())
+    told = sum(
+        len(re.findall(rf"(?m)^[ \t]*(?:class[ \t]+{name}\b|(?:from|import)\b.*\b{name}\b)", there.text))
+        for there in files.values()
+    )
+    return bool(makings) and spoken == len(makings) + told
+
+
 def _calls_of_self(module: Module, name: str, class_: Class) -> Iterator[Call]:
     """The calls `self.name(…)` in the methods of `class_`."""
     for unit in module.holding(name):
@@ -381,3 +450,8 @@ def _calls_of_self(module: Module, name: str, class_: Class) -> Iterator[Call]:
                 call = module.call_at(node)
                 if call is not None:
                     yield call
+
+
+def _is_decorated(class_: Class) -> bool:
+    """Whether a decorator stands above a class, a registry's, say."""
+    return class_.node is not None and bool(class_.node.decorators)
