@@ -186,7 +186,7 @@ def _cause(
     the names that the body of the class around the call defines."""
     ours, theirs = {_still(name) for name in exact}, {_still(name) for name in following}
     kinds = _kinds(callee, scope)
-    marks = {name[0] for name in following}
+    marks = {"$" if ".{$" in name else name[0] for name in following}
     for mark, cause in (("$", "caller"), ("%", "configuration"), ("*", "star")):
         if mark in marks:
             return cause

@@ -42,7 +42,9 @@ def test_each_finding_gets_a_comment(text: str, after: str) -> None:
 
 
 def test_the_reason_stands_behind_the_codes() -> None:
-    text = "from torch.utils.data import DataLoader\nfrom data import x\nDataLoader(x, shuffle=True, num_workers=2)"
+    text = (
+        "from torch.utils.data import DataLoader\nfrom data import x\nlist(DataLoader(x, shuffle=True, num_workers=2))"
+    )
     (line,) = (line for line in added(text, "--add-noqa=until we retrain").split("\n") if "noqa" in line)
     assert line.endswith("  # noqa: TDL101, TDL301, TDL302 until we retrain")
 

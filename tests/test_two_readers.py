@@ -56,6 +56,7 @@ def test_most_calls_have_the_same_name() -> None:
     ("text", "exact", "following", "cause"),
     [
         ("def f(x):\n    x.add(1)\n", (), ("$x.add",), "caller"),
+        ("import hub\n\ndef f(x):\n    getattr(hub, x)()\n", (), ("hub.{$x}",), "caller"),
         ("from lib import *\ngo()\n", (), ("*.go",), "star"),
         ("import a, b\nif a.x:\n    y = a\nelse:\n    y = b\ny = a\ny.go()\n", ("a.go",), ("a.go", "b.go"), "path"),
         ("import torch\nm = torch.ones(1).cuda()\nm.go()\n", ("torch.ones().cuda().go",),
