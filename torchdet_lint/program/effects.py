@@ -160,6 +160,11 @@ class Step(NamedTuple):
         return self.kind == "process" and self.channel != LAUNCHED
 
     @property
+    def runs_here(self) -> bool:
+        """Whether what a step does happens in this process, and in its turn."""
+        return self.kind not in ("later", "process", WORKER)
+
+    @property
     def process(self) -> Process | None:
         """The process that a step starts, or in which it runs a method: what it runs, and where it is started."""
         return self.within if self.within is not None or self.node is None else Process(self.node, self.ref)
@@ -231,7 +236,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         found[SEEDED_BY_SOME] = found.get(SEEDED_BY_SOME, frozenset()) | inner[SEEDED_BY_SOME]
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
-    ordered = step.now and step.kind not in ("later", "process", WORKER)
+    ordered = step.now and step.runs_here
     sure = {key for key in (ON_CUDA, HIDDEN) if ordered and key in inner and _in_every_run(arms, step.branch, key)}
     if HIDDEN in sure and not found.keys().isdisjoint(_STARTS):
         sure.discard(HIDDEN)
@@ -266,7 +271,7 @@ def _combine_seeds(
             continue
         if step.kind == "process" and any(f"first:{channel}" in found for channel in channels_of(generator)):
             continue
-        if step.now and step.kind not in ("later", "process", WORKER):
+        if step.now and step.runs_here:
             _judge(found, arms, step, generator, inner)
         found.setdefault(key, inner[key])
 

@@ -245,7 +245,7 @@ class Entry(NamedTuple):
                 if f"seed:{library}" in effects or f"{APART}:{library}" in effects:
                     inner = step.node
                     break
-                if step.node is not None and step.kind not in ("later", "process", WORKER):
+                if step.node is not None and step.runs_here:
                     found.append(step.node)
             node = inner
         return found
