@@ -149,11 +149,15 @@ class Neighbours:
             self._folders[folder] = Relied("", "", folder, self._contents.folder(folder))
         return self._folders[folder]
 
-    def count(self, folders: Iterable[str], word: bytes, most: int) -> int:
-        """How many files of `folders` have the bytes `word`, up to `most`."""
-        paths = (f"{folder}{os.sep}{name}" for folder in folders for name in self.modules.python_files(folder))
-        having = (path for path in paths if word in (self._contents.of(path)[0] or b""))
-        return sum(1 for _ in itertools.islice(having, most))
+    def having(self, folders: Iterable[str], *words: bytes) -> Iterator[str]:
+        """The files of `folders` that have the bytes of all `words`."""
+        for folder in folders:
+            self.relied.add(self._looked_at(folder))
+            for name in self.modules.python_files(folder):
+                path = f"{folder}{os.sep}{name}"
+                data = self._contents.of(path)[0] or b""
+                if all(word in data for word in words):
+                    yield path
 
     def changed(self, name: str, file: str, but: str) -> bool:
         """Whether a file around `file` changes the dictionary that it binds to `name`, neither itself nor `but`."""
@@ -343,9 +347,14 @@ class Surroundings:
     def naming(self, name: str, most: int) -> list[Module] | None:
         """The files in which `name` stands; None where these are more than `most`, or nobody looks any more."""
         known = name in self._named or self._left > 0
-        if not known or self.neighbours.count(self.folders, name.encode(), most + 1) > most:
+        having = self.neighbours.having(self.folders, name.encode()) if known else ()
+        if not known or sum(1 for _ in itertools.islice(having, most + 1)) > most:
             return None
         return self._files_naming(name)
+
+    def speaking(self, *words: str) -> bool:
+        """Whether one of the files has all `words`."""
+        return any(self.neighbours.having(self.folders, *(word.encode() for word in words)))
 
     def _files_naming(self, name: str) -> list[Module]:
         """The files in which `name` stands as a word."""

@@ -251,6 +251,7 @@ class Linter:
         module.methods = lambda name: self.neighbours.around(absolute).methods(name)
         module.readers = lambda name: self.neighbours.around(absolute).readers(name)
         module.naming = lambda name, most: self.neighbours.around(absolute).naming(name, most)
+        module.speaking = lambda *words: self.neighbours.around(absolute).speaking(*words)
         module.data.held = lambda path: self.neighbours.data(path, absolute)
         module.changed = lambda name, file: self.neighbours.changed(name, file, absolute)
         module.option = lambda name: self.neighbours.option(name, absolute)

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _CALLERS = 4
 # So many calls of the objects of a layer are asked for what they pass.
 _APPLIED = 12
+# What takes the gradient from a tensor that is handed on; who never says it hands on no such tensor.
+_DETACHES = "detach"
 # So many classes that derive from one are asked what they give its methods.
 _HEIRS = 12
 # `x.sum(dim=0)`, `x.amax(1, keepdim=True)`: NumPy says `axis` and `keepdims`, and xarray gives `dim` a name.
@@ -267,16 +269,28 @@ class Parameters:
         name = class_.name
         if name not in self._applications:
             self._applications[name] = []  # where the answer depends on itself
-            self.module.look_for(name)
-            makings = [(self.module, call) for call in self.module.calls_to(f"@.{name}")]
-            beside = self.module.callers
-            open_ = _is_decorated(class_) or (not makings and is_public(self.module, name))
-            if beside is not None and class_.outer is self.module.scope and not open_:
-                makings += beside(name)
+            makings = self._makings(class_) if not _is_decorated(class_) and self._speaks_of_detaching(name) else []
             if len(makings) <= _APPLIED and _made_everywhere(makings, name, self.module):
                 found = [self._applied_as(there, call) for there, call in makings]
                 self._applications[name] = [one for calls in found for one in calls] if all(found) else []
         return self._applications[name]
+
+    def _makings(self, class_: Class) -> list[tuple[Module, Call]]:
+        """The calls that make objects of a layer, in the file and in those around it; none where anybody may."""
+        name = class_.name
+        self.module.look_for(name)
+        makings = [(self.module, call) for call in self.module.calls_to(f"@.{name}")]
+        if makings and _DETACHES not in self.module.text:
+            return []
+        beside = self.module.callers
+        if beside is not None and class_.outer is self.module.scope and (makings or not is_public(self.module, name)):
+            makings += beside(name)
+        return makings
+
+    def _speaks_of_detaching(self, name: str) -> bool:
+        """Whether the file, or one around it that has the `name` of a layer, says `detach`."""
+        beside = self.module.speaking
+        return _DETACHES in self.module.text or (beside is not None and beside(name, _DETACHES))
 
     def _applied_as(self, there: Module, making: Call) -> list[tuple[Module, Call]]:
         """The calls of the attribute of `self` that keeps the object of a layer which the call `making` makes; none

@@ -93,6 +93,8 @@ class Module:
         # The files around this one in which a name stands, at most so many, where somebody knows the others; None where
         # there are more, or nobody can tell.
         self.naming: Callable[[str, int], list[Module] | None] | None = None
+        # Whether one of the files around this one, or it, has all of some words, where somebody knows the others.
+        self.speaking: Callable[..., bool] | None = None
         # Whether a file changes the dictionary that another one binds to a name: neither that one nor this.
         self.changed: Callable[[str, str], bool] | None = None
         # The sources of what files around this one give to options of a name, where somebody knows the others; None
