@@ -50,6 +50,19 @@ def test_defaults_come_before_or_after_the_file_itself(over):
     assert composed(over(conf__main="defaults:\n - net: a\n - override net: b", **group), "net")["width"] == 2
 
 
+@pytest.mark.parametrize("choice", ["${defaults.0.task}-${defaults.1.size}", "${task}-${size}"])
+def test_an_option_is_named_by_others(over, choice):
+    root = over(
+        conf__main=f"defaults:\n - task: cls\n - size: big\n - net: {choice}",
+        conf__task__cls="classes: 3",
+        conf__size__big="width: 9",
+        **{"conf__net__cls-big": "depth: 5"},
+    )
+    assert composed(root, "net") == {"depth": 5}
+    over(conf__main="defaults:\n - net: ${task}-big")
+    assert launch_configs.HIDDEN in composed(root, "net")
+
+
 def test_packages_and_nested_defaults(over):
     root = over(
         conf__main="defaults:\n - base\n - /net@first: a\n - experiment: x",

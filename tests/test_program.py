@@ -187,9 +187,18 @@ def test_a_seed_on_a_branch_of_an_imported_file_counts(seed, project):
     )
     assert codes(lint(folder, seed_functions=("make_repeatable",))) == []
     (folder / "common.py").write_text("import os\nimport torch\n\nif 'TRY' in os.environ:\n    torch.rand(1)\n")
-    assert codes(lint(folder)) == [("TDL101", 5)]
+    assert codes(lint(folder)) == [("TDL101", 2)]
     (folder / "main.py").write_text("import common\n\n" + GUARD + "    common.run()\n")
-    assert codes(lint(folder)) == []
+    assert codes(lint(folder)) == [("TDL101", 1)]
+
+
+def test_what_an_imported_file_does_on_a_branch_is_done(project):
+    folder = project(
+        train_DOT_py="import torch\n\nnet = torch.nn.Linear(3, 3).cuda()\nstep = torch.optim.SGD(net.parameters())\n"
+        "if net.weight.is_cuda:\n    net(torch.ones(3, 3).cuda()).sum().backward()\n    step.step()\n",
+        tune_DOT_py="import torch\nimport train\n\n" + GUARD + "    torch.manual_seed(0)\n    print(train.net)\n",
+    )
+    assert ("TDL203", 2) in codes(lint(folder))
 
 
 def test_a_file_that_only_calls_something_at_top_level_may_be_imported(project):

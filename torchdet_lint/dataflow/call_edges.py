@@ -250,24 +250,25 @@ class Given(NamedTuple):
 
 
 def taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
-    """The function at top level, or the method, of which `node` is a parameter that keeps its value."""
+    """The function of which `node` is a parameter that keeps its value."""
     home = module.scope_of(node).home(node.value)
     bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
-    outer = home.outer if home is not None else None
-    function = home.node if home is not None and (outer is module.scope or outer in module.classes) else None
+    function = home.node if home is not None else None
     return function if bound == ["parameter"] and isinstance(function, cst.FunctionDef) else None
 
 
 def calls_here(module: Module, function: cst.FunctionDef) -> list[tuple[Module, Call]]:
     """The calls of `function` in its own file, each with that."""
-    if (class_ := module.enclosing_class(function)) is not None:
+    name, home = function.name.value, module.scope_of(function)
+    class_ = module.enclosing_class(function)
+    if class_ is not None and not isinstance(home.node, cst.FunctionDef):
         found = module.shared(Sites).of(function)
-        sites = module.shared(Relatives).calls_of(class_.name) if function.name.value == "__init__" else []
+        sites = module.shared(Relatives).calls_of(class_.name) if name == "__init__" else []
         known = {id(call.node) for _, call in found}
         made = (module.call_at(site) for site in sites if id(site) not in known)
         return [*found, *((module, call) for call in made if call is not None)]
-    module.look_for(function.name.value)
-    return [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
+    module.look_for(name)
+    return [(module, call) for call in module.calls_to(home.qualified(name))]
 
 
 def given_for(node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]) -> list[Given]:

@@ -457,8 +457,10 @@ class Follower(Calling):
         self.trail.nested += 1
 
     def _subscript(self, node: Any, parent: cst.Subscript) -> Iterator[Use]:
-        changed = (cst.AssignTarget, cst.AugAssign, cst.Del)
-        if node is not parent.value or isinstance(self.module.parent(parent), changed):
+        above = self.module.parent(parent)
+        changed = isinstance(above, (cst.AssignTarget, cst.Del))
+        changed = changed or (isinstance(above, cst.AugAssign) and above.target is parent)
+        if node is not parent.value or changed:
             yield Use(node, "measured")
             return
         if self.trail.is_set and not self.trail.nested:

@@ -200,10 +200,9 @@ class Parameters:
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
         parameters = positional(function)
-        around = [one for one in self.module.ancestors(function) if isinstance(one, (cst.FunctionDef, cst.ClassDef))]
-        name = ".".join(one.name.value for one in (*reversed(around), function))
         self.module.look_for(function.name.value)
-        calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
+        name = self.module.scope_of(function).qualified(function.name.value)
+        calls = [call for call in self.module.calls_to(name) if call.scope.function is not self.module.scope]
         return self._joined(node, calls, parameters)
 
     def _given_elsewhere(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue:

@@ -83,6 +83,16 @@ class Scope:
         self.stars: list[str] = []
         self.load: Callable[[str], None] | None = None
 
+    def qualified(self, name: str) -> str:
+        """The qualified name of the function or class `name` that is defined here: `@.Net.__init__.helper`."""
+        parts = [name]
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.name:
+                parts.append(scope.name)
+            scope = scope.outer
+        return "@." + ".".join(reversed(parts))
+
     def bind(self, name: str, binding: Binding) -> None:
         """Record that `binding` binds `name` here, or where `global` and `nonlocal` say."""
         scope = self

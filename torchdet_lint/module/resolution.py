@@ -113,7 +113,7 @@ class Resolver:
             if binding.kind == "import":
                 found.append(self._imported(binding.target))
             elif binding.kind in ("def", "class"):
-                found.append(self._local_name(home, name))
+                found.append(home.qualified(name))
             elif binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
                 found.extend(self._resolve_once(name, binding.value, home, binding.order, depth))
             elif binding.kind == "parameter" and is_class_method(home) and first_parameter(home) == name:
@@ -155,7 +155,7 @@ class Resolver:
         """The qualified name of the class of which `scope` is the body."""
         assert scope is not None
         assert scope.outer is not None
-        return self._local_name(scope.outer, scope.name)
+        return scope.outer.qualified(scope.name)
 
     def _own_class(self, node: cst.BaseExpression, scope: Scope) -> list[str]:
         """The class of the object `node`, where that is what a method is called on."""
@@ -172,15 +172,6 @@ class Resolver:
             self._resolved[key] = ()
             known = self._resolved[key] = tuple(sorted(set(self._resolve(value, scope, order, depth - 1))))[:_NAMES]
         return known
-
-    def _local_name(self, home: Scope, name: str) -> str:
-        parts = [name]
-        scope: Scope | None = home
-        while scope is not None:
-            if scope.name:
-                parts.append(scope.name)
-            scope = scope.outer
-        return "@." + ".".join(reversed(parts))
 
     def _unbound(self, name: str, scope: Scope) -> list[str]:
         stars = scope.module.stars

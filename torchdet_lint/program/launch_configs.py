@@ -177,7 +177,7 @@ class _Composer:
                 _merge(found, own)
             else:
                 for group, option in _choices(part):
-                    self.take(found, folder, group, option, depth)
+                    self.take(found, folder, group, _with_choices(option, parts), depth)
         return found
 
     def take(self, found: dict[str, Any], folder: str, group: str, option: str, depth: int) -> None:
@@ -212,6 +212,18 @@ def _choices(part: Any) -> Iterator[tuple[str, str]]:
             for one in option if isinstance(option, list) else [option]:
                 if isinstance(one, str) and one != "null" and isinstance(group, str):
                     yield group.removeprefix("override ").removeprefix("optional ").strip(), one
+
+
+def _with_choices(option: str, parts: list[Any]) -> str:
+    """The name of an option with what the list of defaults, `parts`, chooses for the groups that it names: by their
+    places before Hydra 1.1, `${defaults.0.task}`, and by name since then, `${task}`."""
+    if "${" not in option:
+        return option
+    chosen = {}
+    for place, part in enumerate(parts):
+        for group, choice in _choices(part):
+            chosen[f"defaults.{place}.{group}"] = chosen[group] = choice
+    return _REFERENCE.sub(lambda reference: chosen.get(reference[1], reference[0]), option)
 
 
 def _merge(whole: dict[str, Any], other: Mapping[Any, Any], left: list[int] | None = None) -> None:

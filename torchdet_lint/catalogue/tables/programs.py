@@ -25,6 +25,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     fits: str = ""
     segments: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset()
+    states: frozenset[str] = frozenset()
     samples: dict[str, str] = msgspec.field(default_factory=dict)
     configures: dict[str, str] = msgspec.field(default_factory=dict)
     parses: frozenset[str] = frozenset()

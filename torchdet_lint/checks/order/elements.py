@@ -580,7 +580,9 @@ class _Variables:
         assert self.module.callers is not None
         class_ = self.module.enclosing_class(function)
         called = function.name.value if class_ is None else class_.name
-        elsewhere = self.module.callers(called) if class_ is None or function.name.value == "__init__" else []
+        local = isinstance(self.module.scope_of(function).node, cst.FunctionDef)
+        open_ = not local and (class_ is None or function.name.value == "__init__")
+        elsewhere = self.module.callers(called) if open_ else []
         return _agreed(node, function, [*own, *elsewhere], _DEEP)
 
     def _entry(self, table: cst.BaseExpression) -> str:

@@ -142,8 +142,7 @@ class Transfer(Recorder):
         for event in body.events:
             if not dead.isdisjoint(event.branch):
                 continue
-            sometimes = bool(event.branch) and event.kind == "call"
-            if node.name == MODULE and (event.deferred or (sometimes and not self.hints.may_seed(event))):
+            if node.name == MODULE and event.deferred:
                 continue
             self.event = event
             self._handed.clear()
@@ -921,6 +920,8 @@ class Transfer(Recorder):
         named = any(not (value.known and value.value is None) for value in told)
         if named or self.facts.hints.loading.fullmatch(last) or (first in words.reads and not event.data):
             self.add("flag", last, "loads")
+            if named or not (referents or {first, last} & words.states):
+                self.add("flag", last, "restores")
         if {referent.kind for referent in referents} & {"function", "class", "instance"}:
             if last == "step" and self._steps_an_optimizer(event, referents):
                 self.hints.stepped(event, of_an_optimizer=True)
