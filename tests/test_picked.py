@@ -3630,3 +3630,52 @@ def test_what_a_property_gives_a_data_set_is_looked_at(project, decorator, drawn
         + PROPERTY.format(decorator=decorator, drawn=drawn),
     )
     assert told in of_the_loader(folder).message
+
+
+FITTED = """
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def __init__(self, workers):
+        self.workers = workers
+
+    def fit(self, images):
+        for batch in DataLoader(images, num_workers=self.workers):
+            print(batch)
+"""
+FITS = """
+import numpy as np
+import torch
+from torchvision.datasets import ImageFolder
+from trainer import Trainer
+
+class Noise:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, image):
+        return image + self.rng.normal()
+
+def main():
+    torch.manual_seed(0)
+    trainer = Trainer(4)
+    {fits}
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("fits", "told"),
+    [
+        ("trainer.fit(ImageFolder('images', transform=Noise()))", "is copied to every worker"),
+        ("Trainer(4).fit(images=ImageFolder('images', transform=Noise()))", "is copied to every worker"),
+        ("trainer.fit(ImageFolder('images'))", "nothing in the workers needs"),
+        # What is no trainer of the file says nothing of it.
+        ("Noise().fit(ImageFolder('images', transform=Noise()))", "without `worker_init_fn`"),
+    ],
+)
+def test_what_another_file_gives_a_method_is_looked_at(project, fits, told):
+    folder = project(trainer_DOT_py=FITTED, main_DOT_py=FITS.format(fits=fits))
+    assert told in of_the_loader(folder).message

@@ -299,6 +299,7 @@ class Surroundings:
         self._left = _LOOKS
         self._callers: dict[str, list[tuple[Module, Call]]] = {}
         self._methods: dict[str, list[Call]] = {}
+        self._of_class: dict[tuple[str, str], list[tuple[Module, Call]]] = {}
         self._named: dict[str, list[Module]] = {}
 
     def callers(self, name: str) -> list[tuple[Module, Call]]:
@@ -319,6 +320,20 @@ class Surroundings:
             files = self._named[name] if name in self._named else self._naming(name, called.search)
             self._methods[name] = [call for module in files for call in module.calls if call.attribute == name]
         return self._methods[name]
+
+    def methods_of(self, class_: str, name: str) -> list[tuple[Module, Call]]:
+        """The calls of the method `name` of objects that are evidently made of the `class_` of the file, and their
+        files."""
+        if (class_, name) not in self._of_class:
+            called = f".{class_}().{name}"
+            found = self._of_class[class_, name] = []
+            for module in self._naming(class_, functools.partial(_may_call, class_.encode())):
+                module.load_where(word=name)
+                for call in module.calls:
+                    makers = [own[: -len(f"().{name}")] for own in call.own if own.endswith(called)]
+                    if call.attribute == name and any(self._means(maker, class_, module) for maker in makers):
+                        found.append((module, call))
+        return self._of_class[class_, name]
 
     def _called(self, call: Call, name: str, module: Module) -> list[str]:
         """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""

@@ -249,6 +249,7 @@ class Linter:
         module.heirs = lambda name: self.neighbours.heirs(name, absolute)
         module.callers = lambda name: self.neighbours.around(absolute).callers(name)
         module.methods = lambda name: self.neighbours.around(absolute).methods(name)
+        module.methods_of = lambda class_, name: self.neighbours.around(absolute).methods_of(class_, name)
         module.readers = lambda name: self.neighbours.around(absolute).readers(name)
         module.naming = lambda name, most: self.neighbours.around(absolute).naming(name, most)
         module.speaking = lambda *words: self.neighbours.around(absolute).speaking(*words)

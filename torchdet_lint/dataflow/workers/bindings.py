@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.dataflow.workers.classes import Classes
     from torchdet_lint.dataflow.workers.project_file import Function
+    from torchdet_lint.module.calls import Call
+    from torchdet_lint.module.module import Module
 
 _DEEP = 12
 _MANY = 30
@@ -292,15 +294,14 @@ class Bindings:
         if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
         owner = self.chains.parents.get(function)
-        called, bound, definition = function.name, isinstance(owner, ast.ClassDef), ast.AST()
+        bound = isinstance(owner, ast.ClassDef)
         if not isinstance(owner, ast.ClassDef):
-            definition = function
-        elif called == "__init__":
-            called, definition = owner.name, owner
+            calls = self._calls_of(function.name, function, scope.file)
+        elif function.name == "__init__":
+            calls = self._calls_of(owner.name, owner, scope.file)
         else:
-            # A method is called through an object; what that is nobody asks, so that one of a common name has many.
-            called = f".{called}"
-        for call, standing in self._calls_of(called, definition, scope.file):
+            calls = self._calls_of_method(function.name, owner, scope.file)
+        for call, standing in calls:
             value = passed(function, call, bound=bound).get(name)
             if value is not None:
                 yield value, standing
@@ -319,14 +320,28 @@ class Bindings:
 
     def _calls_of(self, called: str, definition: ast.AST, file: File) -> Iterator[tuple[ast.Call, Scope]]:
         """The calls of `called` in this `file` and, where its `definition` stands at top level, in those around it."""
+        yield from self._calls_here(called, file)
+        callers = self.classes.module.callers
+        if callers is not None and isinstance(self.chains.parents.get(definition), ast.Module):
+            yield from self._calls_there(callers(called))
+
+    def _calls_of_method(self, called: str, owner: ast.ClassDef, file: File) -> Iterator[tuple[ast.Call, Scope]]:
+        """The calls of a method of the class `owner`: here of whatever object, so that one of a common name has many;
+        in files around this one of objects that are evidently of the class, which stands at top level."""
+        yield from self._calls_here(f".{called}", file)
+        elsewhere = self.classes.module.methods_of
+        if elsewhere is not None and isinstance(self.chains.parents.get(owner), ast.Module):
+            yield from self._calls_there(elsewhere(owner.name, called))
+
+    def _calls_here(self, called: str, file: File) -> Iterator[tuple[ast.Call, Scope]]:
         for use in self.chains.uses.get(called, ()):
             call = self.chains.parents[use]
             if isinstance(call, ast.Call) and call.func is use:
                 yield call, self._standing(call, self.chains, file)
-        callers = self.classes.module.callers
-        if callers is None or not isinstance(self.chains.parents.get(definition), ast.Module):
-            return
-        for there, fact in callers(called):
+
+    def _calls_there(self, calls: Iterable[tuple[Module, Call]]) -> Iterator[tuple[ast.Call, Scope]]:
+        """The `calls` of other files as these stand there."""
+        for there, fact in calls:
             chains = there.shared(CallChain)
             made = chains.call_at(fact.node)
             if made is not None and chains.tree is not None:
