@@ -88,7 +88,7 @@ class Module:
         self.callers: Callable[[str], list[tuple[Module, Call]]] | None = None
         # The calls of any method of a name in files around this one, where somebody knows the others.
         self.methods: Callable[[str], list[Call]] | None = None
-        # The calls of a method of objects of one of its classes in files around this one, where somebody knows the others.
+        # The calls of a method of objects of one of its classes in files around it, where somebody knows the others.
         self.methods_of: Callable[[str, str], list[tuple[Module, Call]]] | None = None
         # Where files around this one read what it binds to a name at top level, where somebody knows the others.
         self.readers: Callable[[str], list[tuple[Module, cst.Name | cst.Attribute]]] | None = None
