@@ -25,6 +25,7 @@ _TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.M
 _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
 _PICKERS = ("import_module", "__import__", "instantiate", "resolve_name")
+_TRAINS = lazy(r"backward|fit|train")
 _CHECK = lazy(r"check_.*\.py")
 _INSTALLED = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
@@ -58,6 +59,22 @@ class EntryPoints:
         if perhaps:
             found += [path for path in perhaps if path not in self.all_imported and not self.files.is_part(path)]
         return sorted(found)
+
+    def imported_scripts(self) -> list[str]:
+        """The linted files without a main guard that do something at top level and that others import, in order: they
+        are programs too where that is to train."""
+        return [
+            path
+            for path in sorted(self.records)
+            if path in self.all_imported
+            and self.records[path].outline.works
+            and not self.records[path].outline.guard
+            and path.endswith((".py", ".pyw"))
+            and os.path.basename(path) not in ("__init__.py", "setup.py")
+            and not TEST_FILE.fullmatch(os.path.basename(path))
+            and _TRAINS.search(self.files.text(path)) is not None
+            and not self.files.is_part(path)
+        ]
 
     def _is_program(self, path: str) -> bool:
         """Whether a file that is named like a test has a main guard and defines no test."""

@@ -227,6 +227,11 @@ _GENERATOR = {
 _SEEDED_THERE = ("numpy", "numpy_training", "python", "python_training", ITEMS)
 
 
+def trains(effects: Effects) -> bool:
+    """Whether something trains: what trains by itself, or gradients and a step with them."""
+    return "flag:fits" in effects or ("flag:backward" in effects and any(f"flag:{one}" in effects for one in STEPS))
+
+
 def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
     """Add to `found` what `step` does, whose effects are `inner`; `arms` remembers in which arm of which `if` the first
     draws stand."""

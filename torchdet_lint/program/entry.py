@@ -18,7 +18,6 @@ from torchdet_lint.program.effects import (
     OWN,
     OWN_TRAINING,
     STARTED,
-    STEPS,
     TRAINING,
     TRANSFORMED,
     VISIBLE,
@@ -28,6 +27,7 @@ from torchdet_lint.program.effects import (
     Ref,
     Step,
     combine,
+    trains,
 )
 from torchdet_lint.program.events import GUARD, LOADED, MODULE
 from torchdet_lint.program.seeding.seeders import Seeders
@@ -301,7 +301,7 @@ class Entry(NamedTuple):
     @property
     def trains(self) -> bool:
         """Whether the program trains: something that trains by itself, or gradients and a step with them."""
-        return self.has("fits") or (self.has("backward") and any(map(self.has, STEPS)))
+        return trains(self.effects)
 
     @property
     def sets_workspace(self) -> bool:
