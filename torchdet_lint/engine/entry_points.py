@@ -62,7 +62,7 @@ class EntryPoints:
 
     def imported_scripts(self) -> list[str]:
         """The linted files without a main guard that do something at top level and that others import, in order: they
-        are programs too where that is to train."""
+        are programs too where that is to train. None of a package is."""
         return [
             path
             for path in sorted(self.records)
@@ -70,7 +70,8 @@ class EntryPoints:
             and self.records[path].outline.works
             and not self.records[path].outline.guard
             and path.endswith((".py", ".pyw"))
-            and os.path.basename(path) not in ("__init__.py", "setup.py")
+            and os.path.join(os.path.dirname(path), "__init__.py") not in self.records
+            and os.path.basename(path) != "setup.py"
             and not TEST_FILE.fullmatch(os.path.basename(path))
             and _TRAINS.search(self.files.text(path)) is not None
             and not self.files.is_part(path)
