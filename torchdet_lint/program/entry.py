@@ -447,8 +447,9 @@ class Entry(NamedTuple):
     @property
     def _left_in_training(self) -> bool:
         """Whether a module that the program makes and runs is in training mode, as it is made: nothing evaluates, nor
-        makes one that may be in evaluation mode. A state that is loaded leaves the mode as it is."""
-        return not (self.has("evaluates") or self.has("restores"))
+        makes one that may be in evaluation mode, nor only counts its operations. A state that is loaded leaves the mode
+        as it is."""
+        return not any(map(self.has, ("evaluates", "restores", "measures")))
 
     def seed_reaches(self, library: str) -> bool:
         """Whether a seed of `library` in the program itself reaches a draw: a new process takes no state with it that

@@ -47,6 +47,8 @@ class NameHints:
         ):
             if not self._downloads(event):
                 self.recorder.add("flag", last, "writes")
+        elif last == "train" and _switches_off(event):
+            self.recorder.add("flag", last, "evaluates")
         elif last == "to":
             self.moved(event)
         elif last == "step" and (not _given(event) or _of_an_optimizer(first, event)):
@@ -264,6 +266,14 @@ class NameHints:
             if base.kind == "external"
         ]
         return bool(bases) and all(base.partition(".")[0] in self.hints.complete for base in bases)
+
+
+def _switches_off(event: Event) -> bool:
+    """Whether `net.train(False)` puts a network into evaluation mode, or `net.train(mode=training)` may."""
+    mode = event.keywords.get("mode", event.positional[0] if event.positional else None)
+    if mode is None or not mode.known:
+        return "mode" in event.keywords
+    return mode.value is False
 
 
 def _given(event: Event) -> bool:
