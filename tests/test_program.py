@@ -2954,3 +2954,13 @@ def test_a_program_that_only_imports_a_file_seeds_none_of_its_draws(tmp_path, ot
     (tmp_path / "other.py").write_text(f"import numpy as np\n{other}")
     found = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, select=("TDL107",), cache_dir="")).findings
     assert [one.severity for one in found] == [severity]
+
+
+def test_of_dropout_that_is_left_on_the_help_speaks_of_evaluation_mode(project):
+    made = "import torch\n\nnet = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5))\n"
+    used = "net.load_state_dict(torch.load('net.pt'))\nprint(net(torch.ones(1, 3)))\n"
+    (finding,) = lint(project(main_DOT_py=made + used))
+    assert finding.code == "TDL101"
+    assert finding.help.startswith("Put the network into evaluation mode")
+    (finding,) = lint(project(main_DOT_py=made + used + "print(torch.rand(3))\n"))
+    assert finding.help.startswith("Seed at the start")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import SeedFunction, Withhold
-from torchdet_lint.program.effects import APART, BESIDE, TRAINING
+from torchdet_lint.program.effects import APART, BESIDE, IN_TRAINING, TRAINING
 from torchdet_lint.program.entry import CHANNELS, Fault, Story
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
     details = {"draw": draw.shown, "place": entry.place(draw, here)}
     if library not in missing:
         details["help"] = "processes"
+    elif entry.draws(library) == [IN_TRAINING["torch"]] and not entry.trains:
+        details["help"] = "evaluation"
     seeds = ((one, entry.effects.get(f"{one}:{library}")) for one in ("some", APART))
     told = next(((one, seed) for one, seed in seeds if seed is not None), None)
     if not variant and told is not None:
