@@ -448,8 +448,10 @@ class Entry(NamedTuple):
     def _left_in_training(self) -> bool:
         """Whether a module that the program makes and runs is in training mode, as it is made: nothing evaluates, nor
         makes one that may be in evaluation mode, nor only counts its operations. A state that is loaded leaves the mode
-        as it is."""
-        return not any(map(self.has, ("evaluates", "restores", "measures")))
+        as it is; who only converts it applies nothing."""
+        if any(map(self.has, ("evaluates", "restores", "measures"))):
+            return False
+        return self.has("applies") or not self.has("loads")
 
     def seed_reaches(self, library: str) -> bool:
         """Whether a seed of `library` in the program itself reaches a draw: a new process takes no state with it that

@@ -86,6 +86,8 @@ _DATA = frozenset({"torch.utils.data.Dataset"})
 _LOOK_UPS = ("torch.nn.Embedding",)
 # What an argument is called that is a transform.
 _TRANSFORMS = ("transform", "transforms")
+# What the layers and networks of torch are called.
+_LAYERS = "torch.nn."
 # What goes through a container.
 _GONE = ".__iter__"
 # So many functions hand a function, a class or an object on before one uses it.
@@ -673,12 +675,19 @@ class Transfer(Recorder):
 
     def instance_called(self, referent: Referent, event: Event) -> None:
         """An object of the project is called."""
+        if self.lookup.derives((referent.file, referent.name), self.facts.words.modules):
+            self._applied(referent.name)
         for method in self._run_by(referent)[:1]:
             self.function(method, event)
             return
         if self.lookup.derives((referent.file, referent.name), self.facts.words.containers):
             for layer in self.lookup.class_attribute(referent, CHILDREN):
                 self.called_plainly(layer)
+
+    def _applied(self, network: str) -> None:
+        """A network is applied, other than by one that holds it."""
+        if not self.lookup.derives(self.node.owner, self.facts.words.modules):
+            self.add("flag", network, "applies")
 
     def _run_by(self, referent: Referent) -> list[Referent]:
         """The methods that calling an object of the project may run, nearest first."""
@@ -700,6 +709,8 @@ class Transfer(Recorder):
         if not any(known) and not facts.makes(name):
             self.hints.perhaps_seeds(Referent("external", "", name), event)
         self.libraries.switches(name, event)
+        if name.startswith(_LAYERS) and name.endswith("()"):
+            self._applied(name.removesuffix("()"))
         if name == "torch.device":
             self.hints.moved(event, named=True)
         elif name.startswith(facts.words.segments):
