@@ -2961,6 +2961,6 @@ def test_of_dropout_that_is_left_on_the_help_speaks_of_evaluation_mode(project):
     used = "net.load_state_dict(torch.load('net.pt'))\nprint(net(torch.ones(1, 3)))\n"
     (finding,) = lint(project(main_DOT_py=made + used))
     assert finding.code == "TDL101"
-    assert finding.help.startswith("Put the network into evaluation mode")
+    assert finding.help.startswith("Call `net.eval()`")
     (finding,) = lint(project(main_DOT_py=made + used + "print(torch.rand(3))\n"))
     assert finding.help.startswith("Seed at the start")
