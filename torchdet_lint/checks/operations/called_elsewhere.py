@@ -1,4 +1,4 @@
-"""A function that other files call -> whether no gradient flows through any of these calls."""
+"""A function that other files call, or nobody does -> whether no gradient flows through any of these calls."""
 
 from __future__ import annotations
 
@@ -38,6 +38,18 @@ def untracked_elsewhere(module: Module, node: cst.CSTNode) -> bool:
     if None in calls or not any(calls):
         return False
     return not is_public(module, class_.name if class_ is not None else name)
+
+
+def named_nowhere(module: Module, node: cst.CSTNode) -> bool:
+    """Whether `node` stands in a function at top level that nothing in the project names: nobody in sight calls it.
+    What a package takes in, all may call."""
+    function = module.enclosing_function(node)
+    name = function.name.value if function is not None else ""
+    if function is None or module.naming is None or module.definition(name) is not function:
+        return False
+    uses = module.shared(_Uses)
+    spoken = uses.names[name] or uses.attributes[name] or is_public(module, name)
+    return not spoken and module.naming(name, 1) == []
 
 
 class _Uses:

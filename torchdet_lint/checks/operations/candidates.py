@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.operations.called_elsewhere import untracked_elsewhere
+from torchdet_lint.checks.operations.called_elsewhere import named_nowhere, untracked_elsewhere
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.handed_over import applied_untracked
 from torchdet_lint.checks.operations.idle import is_idle
@@ -336,12 +336,26 @@ class Operations:
     def gives_values_alone(self, candidate: Candidate) -> bool:
         """Whether of the values and indices that an op gives only the values are used, and no gradient goes where the
         indices point."""
-        node = candidate.call.node
-        return takes_values_alone(self.module, node) and (
-            self.gradients.untracked(node)
-            or not self._differentiated(candidate, self.subject(candidate))
-            or self._ends(candidate)
+        return takes_values_alone(self.module, candidate.call.node) and not self._may_go_back(candidate)
+
+    def _may_go_back(self, candidate: Candidate) -> bool:
+        """Whether a gradient may go back through the op."""
+        return (
+            not self.gradients.untracked(candidate.call.node)
+            and self._differentiated(candidate, self.subject(candidate))
+            and not self._ends(candidate)
         )
+
+    def differs_in_gradient(self, candidate: Candidate) -> bool:
+        """Whether of the values and indices that an op gives only the values are used, so that it is the gradient which
+        may differ."""
+        return takes_values_alone(self.module, candidate.call.node) and self._may_go_back(candidate)
+
+    def is_left_alone(self, candidate: Candidate) -> bool:
+        """Whether an op stands in a function that nobody in sight calls, and what it works on has no evident
+        gradient."""
+        node = candidate.call.node
+        return self.subject(candidate).gradient != "yes" and named_nowhere(self.module, node)
 
     def _ends(self, candidate: Candidate) -> bool:
         """Whether the gradient of an op comes to nothing, by what calls it and by where its result goes."""

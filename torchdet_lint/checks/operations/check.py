@@ -42,6 +42,8 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
         operation, call, _ = candidate
         op = operation.op
         values_alone = op.values_exact and operations.gives_values_alone(candidate)
+        of_gradient = op.values_exact and operations.differs_in_gradient(candidate)
+        soft = op.exact or op.softened or values_alone or (of_gradient and operations.is_left_alone(candidate))
         details = {
             "op": operation.spelling.name,
             "device": _PLACES.get(op.devices, "CUDA"),
@@ -53,8 +55,8 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             call.node,
             details,
-            variant="values" if values_alone else _variant(rule, operation),
-            severity="warning" if op.exact or op.softened or values_alone else op.severity,
+            variant="values" if values_alone else "gradient" if of_gradient else _variant(rule, operation),
+            severity="warning" if soft else op.severity,
             changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
             raises=operation.spelling.name if operation.status == "errors" else "",
