@@ -341,6 +341,39 @@ class Worked:
 class Usual:
     KIND = "a"
 
+class Switch:
+    def __init__(self, noisy=False):
+        self.noisy = noisy
+
+class Off:
+    noisy = False
+
+@dataclass
+class Switches:
+    size: int = 3
+    noisy: bool = False
+
+class Capital:
+    NOISY = False
+
+def switched(cfg):
+    if cfg.noisy:
+        net = B()
+    else:
+        net = A()
+    return net
+
+def kept_on(cfg):
+    if not cfg.noisy:
+        return A()
+    return B()
+
+def twice(cfg):
+    return switched(cfg)
+
+def capital(cfg):
+    return B() if cfg.NOISY else A()
+
 """
 
 
@@ -378,6 +411,20 @@ class Usual:
         ("bound('b')()", True),
         ("either('a')()", False),
         ("either('b')()", True),
+        ("switched(Switch())", False),
+        ("switched(Switch(False))", False),
+        ("switched(Switch(noisy=True))", True),
+        ("switched(Switch(read()))", True),
+        ("switched(Off)", False),
+        ("switched(Off())", False),
+        ("switched(Switches(3))", True),
+        ("switched(Switches(size=2))", False),
+        ("switched(Switches(noisy=True))", True),
+        ("kept_on(Switch())", False),
+        ("kept_on(Switch(True))", True),
+        ("twice(Switch())", False),
+        ("twice(Switch(True))", True),
+        ("capital(Capital())", True),
     ],
 )
 def test_a_factory_makes_what_an_object_leaves_of_it(tmp_path, made: str, draws: bool) -> None:
@@ -389,6 +436,14 @@ def test_what_another_function_gives_an_object_is_open(tmp_path, change: str) ->
     assert _of_models(tmp_path, "make(CfgA())", f"def turn(cfg):\n    {change}\n")
 
 
+def test_what_a_file_that_is_imported_gives_an_object_is_open(tmp_path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "turns.py").write_text("def turn(cfg):\n    cfg.noisy = True\n")
+    more = "import turns\n\ndef turned(cfg):\n    turns.turn(cfg)\n    return switched(cfg)\n"
+    assert not _of_models(tmp_path, "switched(Switch())")
+    assert _of_models(tmp_path, "turned(Switch())", more)
+
+
 def test_what_an_arm_puts_into_a_table_is_given_with_it(tmp_path) -> None:
     lines = ["nets = read(path)", "if path:", "    net = B()", "    nets = dict(net=net)", "return nets"]
     loaded = f"def loaded(path):\n{textwrap.indent(chr(10).join(lines), '    ')}\n"
@@ -398,7 +453,7 @@ def test_what_an_arm_puts_into_a_table_is_given_with_it(tmp_path) -> None:
 
 def _of_models(tmp_path, made: str, more: str = "") -> tuple[Finding, ...]:
     folder = tmp_path / "project"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "models.py").write_text(MODELS + more)
     (folder / "main.py").write_text(
         f"from models import *\n\nif __name__ == '__main__':\n    print({made}.forward(1))\n"

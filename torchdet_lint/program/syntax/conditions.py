@@ -208,6 +208,7 @@ def _alone_tested(
     yield from length_tested(test, scope, dead, dead_otherwise)
     if not isinstance(test, ast.Call):
         asked, rebound = _asked_there(test, scope)
+        asked = asked or (_option(test, names, scope) if isinstance(test, ast.Attribute) else "")
         if asked:
             yield Test(asked, "true", None, dead, dead_otherwise, rebound)
     elif (kinds := _kinds_asked(test, names, scope)) and (asked := _asked(test.args[0], scope)):

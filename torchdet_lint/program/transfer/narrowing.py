@@ -8,10 +8,11 @@ from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.named_texts import BY_PARAMETER, OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
-from torchdet_lint.program.transfer.objects.made import body_of, text_held
+from torchdet_lint.program.transfer.objects.made import body_of, setting_held
 from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import (
     NOTHING_GIVEN,
+    UNKNOWN,
     bound_arguments,
     constants,
     known_in,
@@ -168,20 +169,22 @@ class Narrowing:
             name = argument.names[0] if len(argument.names) == 1 and not argument.known else "$"
             for attribute in sorted(self.wanted.options(callee, parameter)) if name[0] not in _UNSEEN else ():
                 value = self.held(name, attribute, node, here, callee.file)
-                if value is not None:
+                if value is not UNKNOWN:
                     yield f"{parameter}.{attribute}", (value,)
 
-    def held(self, name: str, attribute: str, node: Node, here: Mapping[str, Any], *files: str) -> str | None:
+    def held(self, name: str, attribute: str, node: Node, here: Mapping[str, Any], *files: str) -> Any:
         """The text that `attribute` is of the class or object that `name` stands for in `node`, which was given what is
-        `here`; None where that is not known, as where one of `files` gives it another one."""
+        `here`, or whether it is on; `UNKNOWN` where that is not known, as where one of `files`, or what these import,
+        gives it another one."""
         found = self.lookup.evaluate(name, node.file, node.owner, node.name)
         if len(found) != 1 or found[0].kind not in ("class", "instance"):
-            return None
-        if any(self.options.changes(file) for file in (node.file, found[0].file, *files)):
-            return None
+            return UNKNOWN
+        around = self.options.with_imports(frozenset({node.file, found[0].file, *files}))
+        if any(map(self.options.changes, sorted(around))):
+            return UNKNOWN
         mine, others = self._calling(name.removesuffix("()"), node) if found[0].kind == "instance" else ([], [])
         made = [*((one, here) for one in mine), *((one, NOTHING_GIVEN) for one in others)]
-        return text_held(self.lookup, found[0], attribute, made, frozenset({node.file, *files}))
+        return setting_held(self.lookup, found[0], attribute, made, around)
 
     def _calling(self, function: str, node: Node) -> tuple[list[Event], list[Event]]:
         """The calls of `function` in `node`, and those in the functions around it and at top level of its file."""

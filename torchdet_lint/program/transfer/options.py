@@ -82,7 +82,7 @@ class Options:
         told = self._told(node.file).get(attribute, ())
         if len(told) != 1 or told[0][0] >= event.row:
             return ()
-        around = sorted(self._with_imports(frozenset({node.file, file})))
+        around = sorted(self.with_imports(frozenset({node.file, file})))
         if any(map(self.changes, around)) or sum(self._stores(one, attribute) for one in around) != 1:
             return ()
         return (told[0][1],)
@@ -137,7 +137,7 @@ class Options:
             found += [options[attribute]] if attribute in options else []
         if not found or not all(found):
             return ()
-        around = self._with_imports(parsing | {*files})
+        around = self.with_imports(parsing | {*files})
         given = (self.lookup.files.assignments(name, around) for name in (attribute, OPTION + attribute))
         if any(map(self.changes, sorted(around))) or any(given):
             return ()
@@ -167,7 +167,7 @@ class Options:
             found.update(*inner)
         return found if callees else set()
 
-    def _with_imports(self, files: frozenset[str]) -> frozenset[str]:
+    def with_imports(self, files: frozenset[str]) -> frozenset[str]:
         """Files, and those of the project that they import."""
         if files not in self._around:
             self._around[files] = files.union(*(self.lookup.files.imported(file) for file in sorted(files)))

@@ -175,7 +175,7 @@ class Transfer(Recorder):
         value = super().given_here(argument)
         owner, _, attribute = argument.names[0].rpartition(".") if len(argument.names) == 1 else ("", "", "")
         if value is UNKNOWN and attribute.isidentifier() and (owner.endswith("()") or owner.startswith("@.")):
-            value = self.narrowing.held(owner, attribute, self.node, self.given) or UNKNOWN
+            value = self.narrowing.held(owner, attribute, self.node, self.given)
         return value
 
     def _ruled_out(self, body: Body) -> Iterator[int]:

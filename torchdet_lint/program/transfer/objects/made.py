@@ -53,29 +53,30 @@ def made_with(
     return tuple(found.items())
 
 
-def text_held(
+def setting_held(
     lookup: Lookup,
     owner: Referent,
     attribute: str,
     made: Sequence[tuple[Event, Mapping[str, Any]]],
     files: frozenset[str],
-) -> str | None:
-    """The text that `attribute` is of the class `owner`, or of an object of it that the calls `made` make, each in a
-    function that was given constants; None where that is not known. What is named in capitals is there to be changed,
-    and none of `files` may give such an attribute to an object."""
+) -> Any:
+    """The text or the switch that `attribute` is of the class `owner`, or of an object of it that the calls `made`
+    make, each in a function that was given constants; `UNKNOWN` where that is not known. What is named in capitals is
+    there to be changed, and none of `files` may give such an attribute to an object."""
     if attribute.isupper() or (owner.kind == "instance" and not made):
-        return None
+        return UNKNOWN
     around = files.union(kind.file for kind in lookup.family((owner.file, owner.name)) if kind.kind == "class")
     if any(ANY in lookup.files.summary(file).assigned for file in sorted(around)):
-        return None
+        return UNKNOWN
     if any(lookup.files.assignments(name, around) for name in (attribute, OPTION + attribute)):
-        return None
+        return UNKNOWN
     if owner.kind == "class":
         values = [_field(lookup, owner, attribute, None, {})]
     else:
         values = [_held(lookup, owner, attribute, event, given) for event, given in made]
-    text = values[0]
-    return text if isinstance(text, str) and all(one == text for one in values) else None
+    first = values[0]
+    alike = all(type(one) is type(first) and one == first for one in values)
+    return first if isinstance(first, (str, bool)) and alike else UNKNOWN
 
 
 def _held(lookup: Lookup, owner: Referent, attribute: str, event: Event, given: Mapping[str, Any]) -> Any:
