@@ -180,6 +180,29 @@ def table(root):
 numbers, names = table(".")
 assert list(numbers) == names
 """,
+    "a list before": """
+def rows(xs: list[str]):
+    names = []
+    for x in xs:
+        names.append(x.strip())
+    first = names[0]
+    names = set(names)
+    found = [name for name in names]
+    lengths = list(map(len, names))
+    names = list(names)
+    return first, found, lengths, names
+# then:
+first, found, lengths, names = rows(WORDS)
+assert first == WORDS[0] and found == names and lengths == list(map(len, found))
+""",
+    "at top level": """
+names = [word.strip() for word in WORDS]
+names = set(names)
+with open("names.txt", "w") as file:
+    for name in names:
+        file.write(name)
+# then:
+""",
 }
 # Sets that may be gone through out of sight, or hold what cannot be sorted: what is in sight is kept together.
 UNSAFE = {
@@ -194,6 +217,15 @@ class Names:
 # then:
 names = Names(WORDS)
 assert list(map(len, names.listed())) == names.lengths()
+""",
+    "a list in one branch": """
+def rows(xs: list[str], flag):
+    names = list(xs)
+    if flag:
+        names = set(names)
+    return [len(name) for name in names]
+# then:
+assert rows(WORDS, False) == list(map(len, WORDS))
 """,
     "a name that can be imported": """
 NAMES = {"alpha", "be", "gamma", "delta-delta", "eps", "zet"}

@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.checks.order.set_candidates import CALLS_SET
 from torchdet_lint.checks.order.set_shapes import copied, is_given_set, shape, source_of
 from torchdet_lint.dataflow.def_use import Reads
+from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, opposite
 from torchdet_lint.module.tree import children
 
@@ -87,7 +88,7 @@ class Agreement:
         self._many = False
         if isinstance(origin, cst.Name):
             home = self.module.scope_of(origin).home(origin.value)
-            known = home is not None and self._name(home, origin.value)
+            known = home is not None and self._name(home, origin.value, origin)
         elif isinstance(origin, cst.Attribute):
             self._own_attribute(origin)
             known, self.sure = True, False
@@ -204,7 +205,7 @@ class Agreement:
             return
         home = self.module.scope_of(source).home(source.value)
         if home is not None and self._is_set(source):
-            self._name(home, source.value)
+            self._name(home, source.value, source)
         elif any(is_given_set(binding.node) for binding in (home.bindings[source.value] if home is not None else ())):
             self.sure = False
 
@@ -222,28 +223,57 @@ class Agreement:
             stack.extend(children(node))
         return found
 
-    def _name(self, home: Scope, word: str) -> bool:
-        """A name that only ever stands for sets; False for another one."""
+    def _name(self, home: Scope, word: str, at: cst.BaseExpression) -> bool:
+        """A name that only ever stands for sets, or does so where it is read, or given one, at `at`; False for another
+        one."""
         if (home, word) in self._seen:
             return True
-        values = self._values(home, word)
+        values, loads = self._values(home, word), self._loads(home, word)
+        if not self._many and not (values and all(self._is_set(value) for value in values)):
+            values, loads = self._since(home, word, at, loads)
         if self._many or not values or not all(self._is_set(value) for value in values):
             self.sure = False
             return False
         self._seen.add((home, word))
         if home is self.module.scope and not word.startswith("_") and not self.module.source.cells:
-            # Another file may import it.
-            self.sure = False
+            # Another file may import it; but of what only runs with its file, one that does is in sight.
+            inside = any(self.module.enclosing_function(one) is not None for one in loads)
+            alone = not inside and self.module.readers is not None and not self.module.readers(word)
+            self.sure = self.sure and alone
         for value in values:
             if isinstance(value, cst.Name):
                 above = self.module.scope_of(value).home(value.value)
                 assert above is not None
-                self._name(above, value.value)
+                self._name(above, value.value, value)
             else:
                 self._made(value)
-        for load in self._loads(home, word):
-            self._visit(load)
+        for one in loads:
+            self._visit(one)
         return True
+
+    def _since(
+        self, home: Scope, word: str, at: cst.BaseExpression, loads: list[cst.Name]
+    ) -> tuple[list[cst.BaseExpression], list[cst.Name]]:
+        """The one value that a name has at `at`, where it is read or given that value, though it has others too (`words
+        = set(words)`), and where it is read with that value; nothing where one of `loads` may see that or another."""
+        bound: list[Binding] = home.bindings.get(word, [])
+        seen = {id(one): self._reaching(bound, one) for one in loads}
+        held = seen.get(id(at)) or [one for one in bound if bound_value(one) is at]
+        value = bound_value(held[0]) if len(held) == 1 and held[0].kind == "assign" else None
+        with_it = [one for one in loads if value is not None and held[0] in seen[id(one)]]
+        if not isinstance(value, cst.BaseExpression) or any(len(seen[id(one)]) > 1 for one in with_it):
+            return [], []
+        return [value], with_it
+
+    def _reaching(self, bound: list[Binding], load: cst.Name) -> list[Binding]:
+        """Those of what is bound to a name that may hold at `load`: of what stands below only what a loop around both
+        comes back with."""
+        order, loops = self.module.order_of(load), self._loops(load)
+        found = reaching(self.module, bound, load, order)
+        return [one for one in found if one.order < order or (one.node is not None and loops & self._loops(one.node))]
+
+    def _loops(self, node: cst.CSTNode) -> set[int]:
+        return {id(one) for one in self.module.ancestors(node) if isinstance(one, (cst.For, cst.While))}
 
     def _loads(self, home: Scope, word: str) -> list[cst.Name]:
         module, function = self.module, home.function.node
@@ -343,7 +373,7 @@ class Agreement:
         method = isinstance(call.func, cst.Attribute)
         taken = bool(names & (self._sets["taken"] | {"builtins.sum"})) or word.endswith(("tqdm", "TQDM"))
         taken = taken or (bool(names & self._sets["keyed"]) and len(call.args) > 1)
-        taken = taken or (method and (word == "extend" or (word == "join" and not names)))
+        taken = taken or (method and (word in ("extend", "writelines") or (word == "join" and not names)))
         measured = bool(names & (self._sets["measured"] | self._sets["keyed"])) or word in self._words["messages"]
         if arg.star or (taken and arg.keyword is None):
             self.places.append(node)
@@ -376,7 +406,7 @@ class Agreement:
             targets = [parent.target] if isinstance(parent, cst.AnnAssign) else [one.target for one in parent.targets]
         for target in targets:
             home = self.module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
-            if home is None or not isinstance(target, cst.Name) or not self._name(home, target.value):
+            if home is None or not isinstance(target, cst.Name) or not self._name(home, target.value, node):
                 self.sure = False
 
     _HANDLERS: dict[type, Any] = {  # noqa: RUF012
