@@ -62,6 +62,7 @@ from torchdet_lint.program.syntax.training.untrained import (
     uses_weight,
 )
 from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
+from torchdet_lint.program.syntax.unkept.filled_tables import filled
 from torchdet_lint.program.syntax.unkept.unused_draws import only_asserts, only_counts, redrawn, waited
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import without_prose
@@ -127,6 +128,8 @@ class Extractor(Expressions):
         if _READS.search(text) is not None:
             self.unread |= self._unread(unapplied(body))
         self.waited = self._unread(waited(body, self.words.tells)) if "sleep" in text else frozenset()
+        if "rand" in text and "range" in text:
+            self.waited |= self._unread(filled(body))
         self.tries = inside and "assert" in text and only_asserts(scope.node)
         self.counts = "parameters()" in text or _COUNTING.search(text) is not None
         redraws = "seed" in text and any(word in text for word in self.words.redraws)
