@@ -36,7 +36,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
         return
     if entry.has("mode") or entry.has("relaxed") or (entry.has("host") and not entry.has("accelerated")):
         return
-    here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
+    here, training = entry.training
     places, failing = _everywhere(entry)
     reported = entry.reached_ops()
     raising = sorted({ref for ops in reported for ref in ops.raising} | set(failing))

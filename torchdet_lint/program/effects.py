@@ -194,6 +194,11 @@ _SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
 STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
 _TRAINS = TRAINING_FLAGS | {*STEPS, "trains", "cuda", "on_cuda"}
+# The backward pass whose gradients the step of an optimizer uses; and one that is still to be followed by a step.
+DESCENT = "flag:descends"
+_PENDING = "pending:backward"
+# What an update of a tensor by its gradient, `w -= rate * w.grad`, is called, which is no optimizer's.
+BY_HAND = "by hand"
 SEEDED_BY_SOME = "seeded by some"
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
@@ -241,6 +246,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         found[SEEDED_BY_SOME] = found.get(SEEDED_BY_SOME, frozenset()) | inner[SEEDED_BY_SOME]
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
+    _descend(found, inner)
     ordered = step.now and step.runs_here
     sure = {key for key in (ON_CUDA, HIDDEN) if ordered and key in inner and _in_every_run(arms, step.branch, key)}
     if HIDDEN in sure and not found.keys().isdisjoint(_STARTS):
@@ -263,6 +269,22 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
                 # None: by the `if`s of this function alone, which may hold the seed too.
                 found[passed] = ref if passed in inner else None
     _combine_seeds(found, arms, step, inner, [key for key in fresh if key.startswith("seed:")])
+
+
+def _descend(found: Effects, inner: Effects) -> None:
+    """Note in `found` which backward pass the step of an optimizer follows, where what comes next has the effects
+    `inner`: one whose gradients nothing has cleared."""
+    if DESCENT in found or DESCENT in inner:
+        return
+    pass_ = inner.get("flag:backward")
+    if "flag:clears" in inner and pass_ is None:
+        found.pop(_PENDING, None)
+    steps = (inner.get(f"flag:{one}") for one in STEPS)
+    if any(one is not None and one.what != BY_HAND for one in steps):
+        before = found.get(_PENDING, pass_)
+        found |= {DESCENT: before} if before is not None else {}
+    elif pass_ is not None:
+        found.setdefault(_PENDING, pass_)
 
 
 def _combine_seeds(

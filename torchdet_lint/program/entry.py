@@ -11,6 +11,7 @@ from torchdet_lint.program.effects import (
     APART,
     BASE_SEED,
     BASE_SEED_IN_TRAINING,
+    DESCENT,
     HIDDEN,
     ITEMS,
     LAUNCHED,
@@ -132,6 +133,16 @@ class Entry(NamedTuple):
         """The first step of the entry point with the flag, which the program has, and the place that raises it."""
         key = f"flag:{flag}"
         return next((step.ref, effects[key]) for step, effects in self.steps() if key in effects)
+
+    @property
+    def training(self) -> tuple[Ref, Ref]:
+        """The first step of the entry point that trains, and the place where the program does: what fits a model, else
+        the backward pass that the step of an optimizer follows, else the first one."""
+        descent: Ref | None = None if self.has("fits") else self.effects.get(DESCENT)
+        for step, effects in self.steps() if descent is not None else ():
+            if descent is not None and descent in (effects.get(DESCENT), effects.get("flag:backward")):
+                return step.ref, descent
+        return self.leading_to("fits" if self.has("fits") else "backward")
 
     def first_draw(self, library: str, channels: Sequence[str] | None = None) -> tuple[Step, Ref] | None:
         """The first step of the entry point that draws from `library` what changes a result, at once or as a loader

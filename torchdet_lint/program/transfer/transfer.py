@@ -10,6 +10,7 @@ import msgspec
 from torchdet_lint.program.effects import (
     BESIDE,
     BUILT,
+    BY_HAND,
     NAMED_CALL,
     SEEDED,
     STARTED,
@@ -240,7 +241,7 @@ class Transfer(Recorder):
     def on_update(self, event: Event) -> None:
         """A gradient is updated in place, or a tensor by its gradient."""
         if event.names[0] == "step":
-            self.add("flag", "step", "locked" if event.locked else "steps")
+            self.add("flag", BY_HAND, "locked" if event.locked else "steps")
             if RETURNED in event.names:
                 self.add("flag", channel="backward")
                 self.add("flag", channel="trains")
