@@ -1,4 +1,4 @@
-"""The statements of a function -> the tables that are made of random numbers, all of which a loop right below replaces."""
+"""The statements of a function -> the tables of random numbers all of which a loop right below replaces."""
 
 from __future__ import annotations
 
@@ -31,11 +31,16 @@ def filled(body: Sequence[ast.stmt]) -> frozenset[str]:
                 told = isinstance(following, ast.For) and _is_filled(name, _lengths(call), following)
                 found[name] = found.get(name, True) and told
             case _:
-                bound = (
-                    node.id for node in walk(one) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-                )
-                found |= dict.fromkeys(bound, False) if not isinstance(one, _BLOCKS) else {}
+                heads = _heads(one) if isinstance(one, _BLOCKS) else [one]
+                names = (node for head in heads for node in walk(head) if isinstance(node, ast.Name))
+                found |= {node.id: False for node in names if isinstance(node.ctx, ast.Store)}
     return frozenset(name for name, told in found.items() if told)
+
+
+def _heads(block: ast.stmt) -> list[ast.AST]:
+    """What a block binds names in before its body."""
+    items = [item.optional_vars for item in getattr(block, "items", ())]
+    return [one for one in (getattr(block, "target", None), getattr(block, "test", None), *items) if one is not None]
 
 
 def _pairs(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, ast.stmt | None]]:
