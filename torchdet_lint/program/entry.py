@@ -416,7 +416,7 @@ class Entry(NamedTuple):
             draw = self.effects.get(f"draw:{channel}")
             if draw is None or (_TESTS in draw.file and _TESTS not in self.file):
                 continue
-            if channel == "weights" and self.has("loads") and not self.has("trains"):
+            if channel == "weights" and self.has("loads") and not (self.has("trains") and self._changes_weights):
                 continue
             if channel == "on_cuda" and self._seeds_device("cuda", channel):
                 continue
@@ -434,6 +434,12 @@ class Entry(NamedTuple):
                 continue
             found.append(channel)
         return found
+
+    @property
+    def _changes_weights(self) -> bool:
+        """Whether the program that trains, by what it calls, changes weights: one that only asks for gradients, to
+        explain what a model does, takes no step."""
+        return trains(self.effects) or not self.has("backward")
 
     @property
     def _draws_where_seeded(self) -> bool:

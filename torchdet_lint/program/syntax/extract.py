@@ -254,6 +254,22 @@ class Extractor(Expressions):
                     keywords = {**event.keywords, "shuffle": value}
                     self.events.append(replace(event, keywords=keywords, branch=(*event.branch, *more)))
 
+    def _by_loading(self, test: ast.expr, recorded: int) -> None:
+        """Put the calls since `recorded`, of which one makes a model, into the arms of the `if` that replaces its
+        weights, or not: `if pretrained: model.load_state_dict(…)`."""
+        arm, events = self.arms + 1, self.events[recorded:]
+        asked = list(tested(test, self.names, self.scope, -arm, arm)) if self.scope.kind == "function" else []
+        del self.events[recorded:]
+        for event in events:
+            drawn = replace(event, reloaded=(), evaluated=False)
+            if asked and event.reloaded:
+                self.events.append(replace(event, branch=(*event.branch, arm)))
+                drawn = replace(drawn, branch=(*event.branch, -arm))
+            self.events.append(drawn)
+        if asked:
+            self.arms = arm
+            self.asked_inside.extend(asked)
+
     def _by_collation(self, node: ast.Call, recorded: int) -> None:
         """Put the calls of a loader since `recorded` into the arms of `collate_fn=joined if quad else stacked`."""
         picked = next((word.value for word in node.keywords if word.arg == _COLLATES), None)
@@ -677,7 +693,10 @@ class Extractor(Expressions):
         self.evaluated = value is not None and self.reloading[node].evaluated
         self.downloads = node in self.below_downloads
         self.trained += self._coloured
+        recorded = len(self.events)
         self.effects(node, branch)
+        if value is not None and (test := self.reloading[node].test) is not None:
+            self._by_loading(test, recorded)
         self.trained -= self._coloured
         self.idle = self.sized = self.without_gradient = self.unapplied = self.passing = False
         self.kept, self.reloaded, self.evaluated = "", (), False

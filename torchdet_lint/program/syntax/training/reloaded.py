@@ -28,16 +28,19 @@ _Wraps = Callable[[ast.Call], bool]
 
 
 class Reloaded(NamedTuple):
-    """A model that gets other weights: its name, and whether it is only run after that, in evaluation."""
+    """A model that gets other weights: its name, whether it is only run after that, in evaluation, and the test of the
+    `if` in which it gets them, should there be one."""
 
     name: str
     evaluated: bool
+    test: ast.expr | None = None
 
 
 def reloaded(body: Sequence[ast.stmt], wraps: _Wraps) -> dict[ast.stmt, Reloaded]:
-    """The statements of a body that make a model of which a later one replaces all weights in every run: by
-    `load_state_dict`, which is strict, or, where no optimizer can get a parameter of the model, may not be. In between
-    the model is moved, put in a mode, given to what `wraps` it, or its parameters are handed on."""
+    """The statements of a body that make a model of which a later one replaces all weights in every run, or in every
+    run for which one test holds: by `load_state_dict`, which is strict, or, where no optimizer can get a parameter of
+    the model, may not be. In between the model is moved, put in a mode, given to what `wraps` it, or its parameters are
+    handed on."""
     return dict(_reloaded(body, body, wraps))
 
 
@@ -49,15 +52,17 @@ def _reloaded(
             continue
         for block in _blocks(statement):
             yield from _reloaded(block, whole, wraps)
-        for call, before in _loads(statement):
+        for call, before, test in _loads(statement):
             name = dotted_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
             name = name.removesuffix(_WRAPPED)
             if not name or any(_names(one, name) for one in (*call.args, *call.keywords)):
                 continue
             run = "." not in name and _is_only_run(whole, name)
-            found = Reloaded(name, run and _is_evaluated(body[place:], whole, name))
+            found = Reloaded(name, run and _is_evaluated(body[place:], whole, name), test)
             for made in _makers([*body[:place], *before], name, wraps) if run or _is_strict(call) else ():
-                yield made, found
+                # What an `if` makes it gives other weights come what may.
+                if test is None or made.lineno < statement.lineno:
+                    yield made, found
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -71,15 +76,19 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield case.body
 
 
-def _loads(statement: ast.stmt) -> Iterator[tuple[ast.Call, list[ast.stmt]]]:
-    """The call by which a statement loads weights in every run, also in the block of a `with`, and what stands above it
-    there."""
+def _loads(statement: ast.stmt) -> Iterator[tuple[ast.Call, list[ast.stmt], ast.expr | None]]:
+    """The call by which a statement loads weights, also in the block of a `with` or of an `if`, what stands above it
+    there, and the test of that."""
     value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == _LOADS:
-        yield value, []
-    for place, inner in enumerate(statement.body if isinstance(statement, ast.With) else ()):
-        for call, before in _loads(inner):
-            yield call, [*statement.body[:place], *before]  # type: ignore[attr-defined]
+        yield value, [], None
+    for place, inner in enumerate(statement.body if isinstance(statement, (ast.With, ast.If)) else ()):
+        for call, before, test in _loads(inner):
+            above = [*statement.body[:place], *before]  # type: ignore[attr-defined]
+            if not isinstance(statement, ast.If):
+                yield call, above, test
+            elif test is None:
+                yield call, above, statement.test
 
 
 def _is_strict(call: ast.Call) -> bool:
@@ -135,7 +144,7 @@ def _is_unread(statement: ast.stmt, name: str, bound: Collection[ast.stmt], wrap
         node = stack.pop()
         nodes.append(node)
         stack += children(node)
-        if isinstance(node, ast.Attribute) and node.attr in _HARMLESS:
+        if isinstance(node, ast.Attribute) and (node.attr in _HARMLESS or isinstance(node.ctx, ast.Store)):
             harmless.add(node.value)
         elif isinstance(node, ast.Call) and (last_word(node.func) == "print" or wraps(node)):
             harmless.update(node.args)
