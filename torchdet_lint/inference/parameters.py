@@ -315,11 +315,11 @@ class Parameters:
         return self._taking_data[name]
 
     def _applied_to_data(self, made: str, name: str, count: int) -> bool:
-        """Whether the `count` objects that are `made` of a class called `name` are kept under names, and applied to
-        data alone."""
+        """Whether the `count` objects that are `made` of a class called `name` are kept under names, or applied at
+        once, and applied to data alone."""
         self.module.look_for(name)
         found = list(self.module.calls_to(made))
-        kept = [self._kept_as(call.node) for call in found]
+        kept = [self._kept_as(call.node) for call in found if not self._is_applied_at_once(call.node)]
         if len(found) != count or not all(kept):
             return False
         for target in (one for targets in kept for one in targets):
@@ -328,6 +328,11 @@ class Parameters:
         given = [value for call in calls for value in call.arguments.positional]
         whole = not any(call.opaque or call.arguments.keywords for call in calls)
         return bool(given) and whole and all(self.infer(value.node).gradient == "no" for value in given)
+
+    def _is_applied_at_once(self, node: cst.BaseExpression) -> bool:
+        """Whether the object that is made at `node` is called there: `Down(factor=2)(x)`."""
+        call = self.module.parent(node)
+        return isinstance(call, cst.Call) and call.func is node
 
     def _kept_as(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
         """What a statement binds to the object that is made, which may be moved or stand in a tuple."""
