@@ -2150,6 +2150,11 @@ def build():
         p.requires_grad = False
     return net
 
+def pair():
+    short = Short()
+    trunk = Trunk()
+    return trunk, short
+
 @torch.no_grad()
 def features(trunk, x):
     return trunk(x)
@@ -2170,6 +2175,10 @@ def collect(trunk, loader):
         ("Trunk()", "f = collect(net, [x])", ""),
         ("build()", "f = features(net.eval(), x)", ""),
         ("Frozen()", "f = net(x)", ""),
+        ("nn.Linear(8, 8)", "net, short = pair()\n    f = features(net, x) + features(short, x)", ""),
+        ("nn.Linear(8, 8)", "net, short = pair()\n    f = features(net, x) + short(x)", "2 × Conv2d"),
+        ("nn.Linear(8, 8)", "net, *more = pair()\n    f = features(net, x)", "2 × Conv2d"),
+        ("nn.Linear(8, 8)", "f = features(pair()[0], x)", "2 × Conv2d"),
         ("Trunk()", "f = features(net, x) + Short().to(device)(x)", "1 × Conv2d"),
         ("Trunk()", "f = net(x)", "2 × Conv2d"),
         ("Trunk()", "f = net(x).detach()", "2 × Conv2d"),

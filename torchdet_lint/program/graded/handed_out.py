@@ -82,17 +82,33 @@ class HandedOut:
                     # What an object keeps is asked for its sizes.
                     return isinstance(node, ast.Attribute) and name not in ("forward", "__call__")
                 return self._applied(tree, moved, depth) if name in self._keeping else name in self._settled
-            case ast.Assign(targets=[ast.Name(id=name)]) as statement if (
-                tree.around(statement) or tree.path == self._started
-            ):
-                return all(self._followed(tree, read, depth) for read in tree.reads_after(statement, name))
-            case ast.Assign(targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)]):
-                self.kept.add(name)
-                return all(self._followed(tree, read, depth) for read in tree.attributes.get(name, ()))
+            case ast.Assign(targets=[target]) as statement:
+                return self._bound(tree, statement, target, depth)
+            case ast.Tuple(elts=parts) as row if isinstance(back := tree.parents.get(row), ast.Return):
+                return self._given_back(tree, back, depth, parts.index(node))
             case ast.Return() as given:
                 return self._given_back(tree, given, depth)
             case ast.Expr() | ast.Compare():
                 return True
+        return False
+
+    def _bound(self, tree: Tree, statement: ast.Assign, target: ast.expr, depth: int) -> bool:
+        """Whether what `statement` binds to `target`, a name or an attribute of `self`, is only applied."""
+        match target:
+            case ast.Name(id=name) if tree.around(statement) or tree.path == self._started:
+                return all(self._followed(tree, read, depth) for read in tree.reads_after(statement, name))
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                self.kept.add(name)
+                return all(self._followed(tree, read, depth) for read in tree.attributes.get(name, ()))
+        return False
+
+    def _unpacked(self, tree: Tree, call: ast.Call, place: int, depth: int) -> bool:
+        """The same of what stands at a `place` of what `call` gives, which a statement takes apart."""
+        match tree.parents.get(call):
+            case ast.Assign(targets=[ast.Tuple(elts=parts)]) as statement if len(parts) > place and not any(
+                isinstance(one, ast.Starred) for one in parts
+            ):
+                return self._bound(tree, statement, parts[place], depth)
         return False
 
     def _followed(self, tree: Tree, read: ast.expr, depth: int) -> bool:
@@ -120,8 +136,9 @@ class HandedOut:
         reads = reads_in(function, name)
         return bool(reads) and all(self._followed(there, read, depth - 1) for read in reads)
 
-    def _given_back(self, tree: Tree, given: ast.Return, depth: int) -> bool:
-        """Whether all functions that call the one that gives an object back only apply it."""
+    def _given_back(self, tree: Tree, given: ast.Return, depth: int, place: int = -1) -> bool:
+        """Whether all functions that call the one that gives an object back, at a `place` among others, only apply
+        it."""
         function = tree.around(given)[0]
         if not depth or tree.functions.get(function.name) is not function:
             return False
@@ -129,6 +146,10 @@ class HandedOut:
         for path, row in sites:
             there = self._tree(path)
             made = [one for one in there.calls.get(row, ()) if last_word(one.func) == function.name]
-            if not made or not all(self._applied(there, one, depth - 1) for one in made):
+            applied = (
+                self._applied(there, one, depth - 1) if place < 0 else self._unpacked(there, one, place, depth - 1)
+                for one in made
+            )
+            if not made or not all(applied):
                 return False
         return bool(sites)
