@@ -246,7 +246,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         found[SEEDED_BY_SOME] = found.get(SEEDED_BY_SOME, frozenset()) | inner[SEEDED_BY_SOME]
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
-    _descend(found, inner)
+    _descend(found, arms, step, inner)
     ordered = step.now and step.runs_here
     sure = {key for key in (ON_CUDA, HIDDEN) if ordered and key in inner and _in_every_run(arms, step.branch, key)}
     if HIDDEN in sure and not found.keys().isdisjoint(_STARTS):
@@ -271,20 +271,20 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     _combine_seeds(found, arms, step, inner, [key for key in fresh if key.startswith("seed:")])
 
 
-def _descend(found: Effects, inner: Effects) -> None:
-    """Note in `found` which backward pass the step of an optimizer follows, where what comes next has the effects
-    `inner`: one whose gradients nothing has cleared."""
+def _descend(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
+    """Note in `found` which backward pass the step of an optimizer follows, where what comes next is `step`, with the
+    effects `inner`: one whose gradients nothing has cleared that runs wherever it does. `arms` remembers where."""
     if DESCENT in found or DESCENT in inner:
         return
     pass_ = inner.get("flag:backward")
-    if "flag:clears" in inner and pass_ is None:
+    if "flag:clears" in inner and pass_ is None and set(step.branch) <= set(arms.get(_PENDING, ())):
         found.pop(_PENDING, None)
     steps = (inner.get(f"flag:{one}") for one in STEPS)
     if any(one is not None and one.what != BY_HAND for one in steps):
         before = found.get(_PENDING, pass_)
         found |= {DESCENT: before} if before is not None else {}
-    elif pass_ is not None:
-        found.setdefault(_PENDING, pass_)
+    elif pass_ is not None and _PENDING not in found:
+        found[_PENDING], arms[_PENDING] = pass_, step.branch
 
 
 def _combine_seeds(
