@@ -298,3 +298,72 @@ def test_a_key_across_files(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     found = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, cache_dir="")).findings
     assert {one.filename.rpartition("/")[2] for one in found if one.code == "TDL101"} == {"two.py"}
+
+
+METHODS = """
+import torch
+
+class Registry:
+    def __init__(self):
+        self._kept = {}
+
+    def _keep(self, name, made):
+        self._kept[name] = made
+
+    def register(self, made=None, name=None, group=None):
+        if made is not None:
+            self._keep(name or made.__name__, made)
+            return made
+
+        def put(made):
+            self._keep(name or made.__name__, made)
+            return made
+        return put
+
+    def get(self, name):
+        return self._kept[name]
+
+    __getitem__ = get
+
+RUNS = Registry()
+kinds = ["drawn"]
+
+@RUNS.register(name="drawn")
+def first():
+    print(torch.rand(2))
+
+@RUNS.register(name="fixed", group="plain")
+def second():
+    print(torch.ones(2))
+
+@RUNS.register()
+def third():
+    print(torch.rand(2))
+
+@RUNS.register(group="plain")
+def fourth():
+    print(torch.zeros(2))
+"""
+FIFTH = """
+@RUNS.register(name=kinds[0])
+def fifth():
+    print(torch.rand(2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("run_", "more", "draws"),
+    [
+        ('RUNS.get("fixed")()', "", False),
+        ('RUNS.get("drawn")()', "", True),
+        ('RUNS["fixed"]()', "", False),
+        ('RUNS["third"]()', "", True),
+        ('RUNS["fourth"]()', "", False),
+        ('RUNS["first"]()', "", True),
+        ('RUNS["fixed"]()', FIFTH, True),
+        ("RUNS.get(kinds[0])()", "", True),
+    ],
+)
+def test_what_a_method_of_a_registry_is_given_as_a_name_is_the_key(run_: str, more: str, draws: bool) -> None:
+    program = f"{METHODS}{more}\nif __name__ == '__main__':\n    {run_}\n"
+    assert bool(lint_source(program, select=["TDL101"])) is draws

@@ -11,7 +11,7 @@ from torchdet_lint.program.events import KEY, MODULE, WRITTEN, Memo
 from torchdet_lint.program.launch_configs import Configs, part_at
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
-from torchdet_lint.program.syntax.registries import key_given
+from torchdet_lint.program.syntax.registries import key_given, key_told
 from torchdet_lint.program.syntax.training.untrained import applies
 from torchdet_lint.program.syntax.unbound import is_part
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping
 
     from torchdet_lint.prefilter.library import Library
-    from torchdet_lint.program.events import Body, Event
+    from torchdet_lint.program.events import Body, Event, Names
     from torchdet_lint.source.modules import ModuleMap, Place
 
 
@@ -284,7 +284,7 @@ class ProjectFiles:
             words = {name, PurePath(home).stem, PurePath(home).parent.name, *registers}
             paths = self._importing(words) | {home}
             self._registered[key] = [
-                (path, definition, key_given(registers.get(decorator.rpartition(".")[2], ""), given, definition))
+                (path, definition, _key(name, decorator, registers, given, definition))
                 for path in sorted(paths)
                 for decorator, definition, given in self.summary(path).registered
                 if decorator.endswith(f".{method}" if method else "")
@@ -423,3 +423,12 @@ def _optimised(body: Body) -> frozenset[str]:
     if not any(map(_OPTIMIZER.match, names)):
         return frozenset()
     return frozenset(name.rpartition(".")[0] for name in names if name.endswith((".parameters", ".named_parameters")))
+
+
+def _key(name: str, decorator: str, registers: Mapping[str, str], given: Names, definition: str) -> str:
+    """The key under which `decorator` registers a definition with the registry called `name`: what a method of that is
+    given, or as the function beside the dictionary makes it."""
+    owner, _, word = decorator.rpartition(".")
+    if word not in registers and owner.rpartition(".")[2] == name:
+        return key_told(given, definition)
+    return key_given(registers.get(word, ""), given, definition)

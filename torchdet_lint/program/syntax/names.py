@@ -29,6 +29,7 @@ from torchdet_lint.program.syntax.shapes import (
     is_property,
     keeps_all,
     key_of,
+    last_word,
     modules_of,
     overwritten,
     paired,
@@ -533,7 +534,7 @@ class Resolver(Registries):
                 found.extend(self._picked(args[0], table, where, depth))
                 found.extend(name for default in args[1:] for name in self.resolve(default, scope, depth - 1))
             filled = [name for name in self.dictionary(function.value, scope, depth) if name.startswith("@.")]
-            plain = len(args) == 1 and bool(filled) and "." not in filled[0][2:] and self.fills(filled[0][2:])
+            plain = len(args) == 1 and bool(filled) and "." not in filled[0][2:] and self._holds_all(filled[0][2:])
             item = self._item(args[0], scope) if plain else "[]"
             found.extend(self.registered(function.value, scope, decorated=item == "[]"))
             if item != "[]":
@@ -542,6 +543,14 @@ class Resolver(Registries):
             found.extend(f"{name}.[]" for name in self.shelves(function.value, scope))
         found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name.startswith("@"))
         return found
+
+    def _holds_all(self, name: str) -> bool:
+        """Whether a name of the module is a dictionary that starts empty, or a registry, of which `get` takes an entry
+        by its key."""
+        made = [bound.value for bound in self.scopes.module.bindings[name]]
+        return self.fills(name) or any(
+            isinstance(value, ast.Call) and "egistr" in last_word(value.func) for value in made
+        )
 
     def path(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """`$cfg.model.net` of `cfg.model["net"]`, where `cfg` is a parameter."""

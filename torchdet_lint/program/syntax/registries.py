@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # A key that is what the registered definition is called.
 _OWN = "__name__"
+# What a method of a registry calls a key.
+_KEYS = ("key", "name")
 # What stands for the key of an assignment, `NETS["deep"] = Deep`, among what a decorator is given.
 ITSELF = "[]"
 # A dictionary in a dictionary that an object has is given something.
@@ -258,6 +260,17 @@ def texts_given(call: ast.expr) -> Names:
         f"{place}={value.value}" if isinstance(value, ast.Constant) and isinstance(value.value, str) else place
         for place, value in given
     )
+
+
+def key_told(given: Names, definition: str) -> str:
+    """The key under which a method of a registry registers `definition`, which is `given` that: the only text, by place
+    or under a name that says so, else what the definition is called; nothing where nobody knows."""
+    told = [one.partition("=") for one in given]
+    texts = [text for place, equals, text in told if equals and (place.isdigit() or place in _KEYS)]
+    unsure = any(place == "*" or (not equals and place in (*_KEYS, "0")) for place, equals, _ in told)
+    if texts or unsure:
+        return texts[0] if len(texts) == 1 and "*" not in given else ""
+    return definition.rpartition(".")[2].partition("'")[0]
 
 
 def key_given(made: str, given: Names, definition: str) -> str:
