@@ -158,3 +158,19 @@ def test_a_module_of_a_project_that_nobody_installs(project):
     (project() / ".git").mkdir()
     assert notes(project, **files) == {SPARE, KEPT}
     assert notes(project, **files, setup_DOT_py="from setuptools import setup\n\nsetup(name='x')\n") == set()
+
+
+@pytest.mark.parametrize(
+    ("imports", "picks", "found"),
+    [
+        ("from main import used", "eval(x)", {SPARE, KEPT}),
+        ("from main import used", "globals()[x]()", {SPARE, KEPT}),
+        ("from main import *", "eval(x)", set()),
+        ("import sys\nfrom main import used", "vars(sys.modules[x])[x]()", set()),
+    ],
+)
+def test_what_a_file_picks_of_its_own_names_is_none_that_it_does_not_name(project, imports, picks, found):
+    module = MAIN.partition("if __name__")[0]
+    train = f"{imports}\n\ndef run(x):\n    {picks}\n\nif __name__ == '__main__':\n    used([1])\n"
+    (project() / ".git").mkdir()
+    assert notes(project, main_DOT_py=module, train_DOT_py=train) == found

@@ -54,7 +54,7 @@ def uncalled(
             )
             tried.update(row for node in lonely for row in _rows(node))
         # What a file picks by a name that it works out is one that it sees.
-        if lonely and not picks_by_name(sorted(around[path]), project):
+        if lonely and not picks_by_name(sorted(around[path]), project, path):
             dead[path] = tuple(row for node in nodes if node in lonely for row in (node.lineno, _rows(node)[-1]))
     return dead
 

@@ -38,6 +38,8 @@ _PICKS = lazy(
     r"\bgetattr[ \t]*\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[(?!\s*[\"'])|\bglobals\(\)\s*\[(?!\s*[\"'])"
     r"|(?<![\w.])eval[ \t]*\(|\bsys\.modules\["
 )
+_MODULES = "sys.modules"
+_STARS = lazy(r"import[ \t]*\(?[ \t]*\*")
 # A row, and a column from 0.
 Place = tuple[int, int]
 
@@ -194,15 +196,21 @@ class Unreached:
         return found
 
 
-def picks_by_name(texts: Sequence[str], project: ProjectFiles) -> bool:
+def picks_by_name(texts: Sequence[str], project: ProjectFiles, home: str = "") -> bool:
     """Whether a file takes something by a name that it works out, from a module of the project or from its own names:
-    that may be what is called, with whatever it is given there."""
+    that may be what is called, with whatever it is given there. What `home` alone names is none of another file's own
+    names, unless that takes in all that a module has."""
     modules = {part for path in texts for part in PurePath(path).with_suffix("").parts[-2:]}
-    return any(
-        (named := match[1] or match[2]) is None or named.rpartition(".")[2] in modules
-        for path in texts
-        for match in _PICKS.finditer(project.text(path))
-    )
+    for path in texts:
+        text = project.text(path)
+        own = home in ("", path) or _STARS.search(text) is not None
+        for match in _PICKS.finditer(text):
+            named = match[1] or match[2]
+            if named is None and (own or match[0].startswith(_MODULES)):
+                return True
+            if named is not None and named.rpartition(".")[2] in modules:
+                return True
+    return False
 
 
 def _at(events: list[Event], row: int, places: Sequence[Place]) -> list[Event]:
