@@ -77,6 +77,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             details |= {"owner": handed.owned[0].owner, "generator": handed.owned[0].name}
             details["place"] = _place(module, handed.owned[0])
         elif variant:
+            variant = "alone" if workers.known and workers.constant == 1 else variant
             severity = "error" if "numpy" in handed.draws else "note" if idle else None
         elif handed.in_sight:
             variant, severity = "drawn" if handed.draws else "own" if handed.seeds else "nothing", "note"
