@@ -10,6 +10,7 @@ from torchdet_lint.prefilter.outline import Outline, outline
 from torchdet_lint.program.events import KEY, MODULE, WRITTEN, Memo
 from torchdet_lint.program.launch_configs import Configs, part_at
 from torchdet_lint.program.summary import Shelf, Summary
+from torchdet_lint.program.switches import Switches
 from torchdet_lint.program.syntax.hollow import Hollow
 from torchdet_lint.program.syntax.registries import key_given, key_told
 from torchdet_lint.program.syntax.training.untrained import applies
@@ -92,6 +93,7 @@ class ProjectFiles:
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
         self._applies: dict[str, bool] = {}
+        self.switches = Switches(self)
 
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for

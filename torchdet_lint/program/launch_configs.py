@@ -14,7 +14,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.data_files import parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 UNKNOWN = object()
 """A value that only the run knows."""
@@ -22,6 +22,7 @@ UNKNOWN = object()
 HIDDEN = "?"
 """A key of what may hold more than is in sight."""
 
+_MISSING = object()
 _LARGEST = 2_000
 _HEAVIEST = 50_000
 _MOST_FILES = 100
@@ -76,6 +77,22 @@ class Configs:
         for path in itertools.islice(self._files_in(folders), _MOST_TEXTS):
             group = os.path.basename(os.path.dirname(path))
             yield from (((group, *at), text) for at, text in dotted_texts(self._text(path)))
+
+    def given(self, folders: Iterable[str], keys: Sequence[str]) -> Iterator[Any]:
+        """What the YAML of `folders`, and of the folders of configurations in them, gives what these keys lead to;
+        `UNKNOWN` for what cannot be read."""
+        paths = list(itertools.islice(self._files_in(folders), _MOST_TEXTS + 1))
+        if len(paths) > _MOST_TEXTS:
+            yield UNKNOWN
+        for text in map(self._text, paths):
+            if keys[-1] in text:
+                data: Any = parsed(text)
+                if data is None:
+                    yield UNKNOWN
+                for key in keys:
+                    data = data.get(key, _MISSING) if isinstance(data, dict) else _MISSING
+                if data is not _MISSING:
+                    yield data
 
     def _files_in(self, folders: Iterable[str]) -> Iterator[str]:
         """The YAML in `folders` and in the folders of configurations in them, in order."""

@@ -6,6 +6,7 @@ import ast
 import itertools
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import combined, respelling, walk
 from torchdet_lint.program.events import (
     BUILT_IN,
@@ -27,6 +28,7 @@ from torchdet_lint.program.events import (
     Argument,
     Test,
 )
+from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.parameters.chances import Chance, chance
 from torchdet_lint.program.syntax.parameters.lengths import length_tested
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, compared, remade
@@ -208,7 +210,8 @@ def _alone_tested(
     yield from length_tested(test, scope, dead, dead_otherwise)
     if not isinstance(test, ast.Call):
         asked, rebound = _asked_there(test, scope)
-        asked = asked or (_option(test, names, scope) if isinstance(test, ast.Attribute) else "")
+        if not asked and isinstance(test, ast.Attribute):
+            asked = switch_in(test) or _option(test, names, scope)
         if asked:
             yield Test(asked, "true", None, dead, dead_otherwise, rebound)
     elif (kinds := _kinds_asked(test, names, scope)) and (asked := _asked(test.args[0], scope)):
@@ -254,6 +257,11 @@ def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> tuple[str, tu
     parts = other.elts if isinstance(other, (ast.List, ast.Tuple)) else [other]
     texts = bool(parts) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in parts)
     return (_option(test.left, names, scope) if texts else ""), ()
+
+
+def switch_in(node: ast.expr) -> str:
+    """The name of a switch of a configuration that `node` is, `cfg.VAL.SHUFFLE`, or nothing."""
+    return name if SWITCH.search(name := dotted_name(node)) is not None else ""
 
 
 def is_of_call(test: Test) -> bool:

@@ -23,6 +23,7 @@ from torchdet_lint.program.syntax.conditions import (
     on_by_default,
     passed_on,
     stood_in_for,
+    switch_in,
     switched,
     tested,
 )
@@ -68,7 +69,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import without_prose
 
 if TYPE_CHECKING:
-    from torchdet_lint.program.events import Names
+    from torchdet_lint.program.events import Event, Names
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
     from torchdet_lint.program.syntax.unkept.times import Times
@@ -219,6 +220,7 @@ class Extractor(Expressions):
             super().call(node, within, deferred or self._is_bound_below(node.func))
         self._by_option(node, recorded)
         self._by_collation(node, recorded)
+        self._by_switch(node, recorded)
         for event in self.events[recorded:] if self.scope.kind == "function" else ():
             given = (*event.positional, *event.keywords.values())
             for names in (event.names, *(argument.names for argument in given)):
@@ -253,6 +255,25 @@ class Extractor(Expressions):
                     more = (one for one in arms if one not in event.branch)
                     keywords = {**event.keywords, "shuffle": value}
                     self.events.append(replace(event, keywords=keywords, branch=(*event.branch, *more)))
+
+    def _by_switch(self, node: ast.Call, recorded: int) -> None:
+        """Put the calls since `recorded` into the arms that bind an argument to one switch of a configuration or to
+        another: `shuffle = cfg.TRAIN.SHUFFLE if training else cfg.VAL.SHUFFLE`."""
+        given = [*enumerate(node.args), *((word.arg, word.value) for word in node.keywords)]
+        picked = (
+            (place, values)
+            for place, value in given
+            if (values := self.picked.values(value, self._split)) and any(switch_in(one) for one, _ in values)
+        )
+        place, values = next(picked, (None, []))
+        events = self.events[recorded:] if values and self.scope.kind == "function" else []
+        del self.events[len(self.events) - len(events) :]
+        for event in events:
+            for value, arms in values:
+                if not any(-one in event.branch for one in arms):
+                    more = (one for one in arms if one not in event.branch)
+                    passed = _with_argument(event, place, self.arguments.argument(value))
+                    self.events.append(replace(passed, branch=(*event.branch, *more)))
 
     def _by_loading(self, test: ast.expr, recorded: int) -> None:
         """Put the calls since `recorded`, of which one makes a model, into the arms of the `if` that replaces its
@@ -796,6 +817,14 @@ class Extractor(Expressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.assignment(element, element, branch)
+
+
+def _with_argument(event: Event, place: int | str | None, value: Argument) -> Event:
+    """The call `event` with another argument at a place, or under a name."""
+    if isinstance(place, int) and place < len(event.positional):
+        before, after = event.positional[:place], event.positional[place + 1 :]
+        return replace(event, positional=(*before, value, *after))
+    return replace(event, keywords={**event.keywords, place: value}) if isinstance(place, str) else event
 
 
 def _may_be_own(name: str) -> bool:

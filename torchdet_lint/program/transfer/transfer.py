@@ -39,6 +39,7 @@ from torchdet_lint.program.events import (
     Event,
     Names,
 )
+from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -177,6 +178,8 @@ class Transfer(Recorder):
         owner, _, attribute = argument.names[0].rpartition(".") if len(argument.names) == 1 else ("", "", "")
         if value is UNKNOWN and attribute.isidentifier() and (owner.endswith("()") or owner.startswith("@.")):
             value = self.narrowing.held(owner, attribute, self.node, self.given)
+        if value is UNKNOWN and attribute.isupper() and (told := self.files.switches.of(argument.names[0])) is not None:
+            value = told
         return value
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
@@ -188,6 +191,9 @@ class Transfer(Recorder):
                 arms = {test.rules_out(value) for value in values}
                 if len(arms) == 1:
                     yield arms.pop()
+            elif SWITCH.search(test.parameter) is not None:
+                told = self.files.switches.of(test.parameter)
+                yield test.rules_out(told) if told is not None else 0
         yield from self.narrowing.options.ruled_out(self.node.file, body)
 
     def _decorated(self, body: Body) -> None:

@@ -1,0 +1,71 @@
+"""A switch of a configuration, `cfg.VAL.SHUFFLE` -> whether it is on, by all that the project gives it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.program.launch_configs import UNKNOWN
+from torchdet_lint.regex import lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.program.files import ProjectFiles
+
+# Keys in capitals behind the name of what holds them, as such configurations write them.
+SWITCH = lazy(r"(?:\w|\))\.((?:[A-Z][A-Z0-9_]*\.)+[A-Z][A-Z0-9_]*)$")
+# What lays words of a command line over a configuration.
+_OVERRIDES = lazy(r"\b(?:merge_from_list|merge_from_other_cfg|from_cli|from_dotlist|hydra)\b")
+
+
+class Switches:
+    """The switches that are the same wherever the project sets them, and that no command line sets."""
+
+    def __init__(self, files: ProjectFiles) -> None:
+        self._files = files
+        self._known: dict[str, bool | None] = {}
+
+    def of(self, name: str) -> bool | None:
+        """Whether the switch that a name ends in, `$cfg.VAL.SHUFFLE`, is on; None where nobody knows."""
+        match = SWITCH.search(name)
+        if match is None:
+            return None
+        if match[1] not in self._known:
+            values = [*self._given(match[1].split("."))]
+            same = bool(values) and isinstance(values[0], bool) and all(one is values[0] for one in values)
+            self._known[match[1]] = values[0] if same else None
+        return self._known[match[1]]
+
+    def _given(self, keys: list[str]) -> Iterator[Any]:
+        """All that is given to a switch, what nobody knows among it."""
+        word = keys[-1]
+        assigned = re.compile(rf"\b{re.escape('.'.join(keys))}[ \t]*=(?!=)[ \t]*([^\n#]*)")
+        ways = (
+            rf"[\"']{word}[\"']",
+            rf"(?<![.\w]){word}[ \t]*=(?!=)",
+            rf"(?<=[a-z)\]])\.{word}[ \t]*=(?!=)",
+            rf"\.{word}[ \t]*[-+|&^]=",
+        )
+        otherwise = re.compile("|".join(ways))
+        written = False
+        for file in sorted(self._files.listed):
+            text = self._files.text(file)
+            if _OVERRIDES.search(text) is not None:
+                yield UNKNOWN
+            for match in assigned.finditer(text) if word in text else ():
+                written = True
+                yield _literal(match[1])
+            if word in text and otherwise.search(text) is not None:
+                yield UNKNOWN
+        if not written:
+            yield UNKNOWN
+        yield from self._files.configs.given([self._files.modules.root], keys)
+
+
+def _literal(source: str) -> Any:
+    try:
+        return ast.literal_eval(source.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return UNKNOWN
