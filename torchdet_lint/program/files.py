@@ -93,7 +93,7 @@ class ProjectFiles:
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
         self._applies: dict[str, bool] = {}
-        self.switches = Switches(self)
+        self.switches = Switches(self.listed, self.text, self.configs)
 
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for

@@ -78,10 +78,10 @@ class Configs:
             group = os.path.basename(os.path.dirname(path))
             yield from (((group, *at), text) for at, text in dotted_texts(self._text(path)))
 
-    def given(self, folders: Iterable[str], keys: Sequence[str]) -> Iterator[Any]:
-        """What the YAML of `folders`, and of the folders of configurations in them, gives what these keys lead to;
+    def given(self, keys: Sequence[str]) -> Iterator[Any]:
+        """What the YAML at the root, and in the folders of configurations there, gives what these keys lead to;
         `UNKNOWN` for what cannot be read."""
-        paths = list(itertools.islice(self._files_in(folders), _MOST_TEXTS + 1))
+        paths = list(itertools.islice(self._files_in(()), _MOST_TEXTS + 1))
         if len(paths) > _MOST_TEXTS:
             yield UNKNOWN
         for text in map(self._text, paths):

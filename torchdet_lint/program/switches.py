@@ -10,9 +10,9 @@ from torchdet_lint.program.launch_configs import UNKNOWN
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from torchdet_lint.program.files import ProjectFiles
+    from torchdet_lint.program.launch_configs import Configs
 
 # Keys in capitals behind the name of what holds them, as such configurations write them.
 SWITCH = lazy(r"(?:\w|\))\.((?:[A-Z][A-Z0-9_]*\.)+[A-Z][A-Z0-9_]*)$")
@@ -23,8 +23,11 @@ _OVERRIDES = lazy(r"\b(?:merge_from_list|merge_from_other_cfg|from_cli|from_dotl
 class Switches:
     """The switches that are the same wherever the project sets them, and that no command line sets."""
 
-    def __init__(self, files: ProjectFiles) -> None:
-        self._files = files
+    def __init__(self, files: Iterable[str], text: Callable[[str], str], configs: Configs) -> None:
+        """`text` gives that of one of the linted `files`."""
+        self._files = sorted(files)
+        self._text = text
+        self._configs = configs
         self._known: dict[str, bool | None] = {}
 
     def of(self, name: str) -> bool | None:
@@ -50,8 +53,7 @@ class Switches:
         )
         otherwise = re.compile("|".join(ways))
         written = False
-        for file in sorted(self._files.listed):
-            text = self._files.text(file)
+        for text in map(self._text, self._files):
             if _OVERRIDES.search(text) is not None:
                 yield UNKNOWN
             for match in assigned.finditer(text) if word in text else ():
@@ -61,7 +63,7 @@ class Switches:
                 yield UNKNOWN
         if not written:
             yield UNKNOWN
-        yield from self._files.configs.given([self._files.modules.root], keys)
+        yield from self._configs.given(keys)
 
 
 def _literal(source: str) -> Any:
