@@ -22,6 +22,8 @@ _C.TRAIN = Node()
 _C.TRAIN.SHUFFLE = True
 _C.VAL = Node()
 _C.VAL.SHUFFLE = False
+_C.TRAIN.RATE = 0.5
+_C.VAL.RATE = 0
 """
 DATA = """\
 import random
@@ -53,6 +55,20 @@ def asked(cfg):
 def asked_of_train(cfg):
     return random.random() if cfg.TRAIN.SHUFFLE else 0
 
+class Flip:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, x):
+        return -x if random.random() < self.rate else x
+
+def flipped(cfg, mode):
+    if mode == "train":
+        rate = cfg.TRAIN.RATE
+    else:
+        rate = cfg.VAL.RATE
+    return Flip(rate)(1)
+
 def of_another(cfg):
     return random.random() if cfg.TEST.SHUFFLE else 0
 """
@@ -79,6 +95,8 @@ def draws(folder: Path, run: str, more: str = "", **files: str) -> bool:
         ("direct(config)", False),
         ("asked(config)", False),
         ("asked_of_train(config)", True),
+        ("flipped(config, 'val')", False),
+        ("flipped(config, 'train')", True),
         ("of_another(config)", True),
     ],
 )

@@ -150,6 +150,9 @@ class ObjectSettings:
             argument = given.get(parameter)
             own = parameter_of(argument) if argument is not None and not argument.known else None
             known = constant_in(here, argument) if argument is not None and not argument.known else UNKNOWN
+            if known is UNKNOWN and argument is not None and len(argument.names) == 1:
+                told = self.lookup.files.switches.of(argument.names[0])
+                known = UNKNOWN if told is None else told
             if known is not UNKNOWN:
                 yield parameter, known, ""
             elif own is not None and node.owner[1] and node.name.endswith(".__init__"):

@@ -28,17 +28,18 @@ class Switches:
         self._files = sorted(files)
         self._text = text
         self._configs = configs
-        self._known: dict[str, bool | None] = {}
+        self._known: dict[str, float | None] = {}
 
-    def of(self, name: str) -> bool | None:
-        """Whether the switch that a name ends in, `$cfg.VAL.SHUFFLE`, is on; None where nobody knows."""
+    def of(self, name: str) -> float | None:
+        """Whether the switch that a name ends in, `$cfg.VAL.SHUFFLE`, is on, or the number that it is; None where
+        nobody knows."""
         match = SWITCH.search(name)
         if match is None:
             return None
         if match[1] not in self._known:
             values = [*self._given(match[1].split("."))]
-            same = bool(values) and isinstance(values[0], bool) and all(one is values[0] for one in values)
-            self._known[match[1]] = values[0] if same else None
+            same = all(type(one) is type(values[0]) and one == values[0] for one in values)
+            self._known[match[1]] = values[0] if same and isinstance(values[0], (bool, int, float)) else None
         return self._known[match[1]]
 
     def _given(self, keys: list[str]) -> Iterator[Any]:
