@@ -135,13 +135,16 @@ class Project:
         registering = self.files.registering.intersection(
             step.node.file for node in reached for step in self.steps(node) if step.node is not None
         )
-        imported = self.imports.of(start.file, reached) if registering else None
-        if imported is None or registering <= imported:
+        placing = {node: self.files.placing[node.file] for node in reached if node.file in self.files.placing}
+        wanted = registering.union(*placing.values())
+        imported = self.imports.of(start.file, reached) if wanted else None
+        if imported is None or wanted <= imported:
             return self
         again = {
             node
             for node in reached
             if any(step.node is not None and step.node.file in registering - imported for step in self.steps(node))
+            or not placing.get(node, set()) <= imported
         }
         return self._with({}, {}, again, reached, imported=imported)
 

@@ -305,3 +305,4 @@ class Memo(msgspec.Struct, array_like=True):
     settings: dict[str, Argument | None] = {}
     assigned: dict[str, int] | None = None
     options: dict[str, tuple[Any, ...]] | None = None
+    placed: dict[str, Names] = {}

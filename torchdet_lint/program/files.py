@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.prefilter.outline import Outline, outline
 from torchdet_lint.program.events import KEY, MODULE, WRITTEN, Memo
 from torchdet_lint.program.launch_configs import Configs, part_at
+from torchdet_lint.program.placings import placings
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.switches import Switches
 from torchdet_lint.program.syntax.hollow import Hollow
@@ -94,6 +95,8 @@ class ProjectFiles:
         self._counted: set[str] = set()
         self._applies: dict[str, bool] = {}
         self.switches = Switches(self.listed, self.text, self.configs)
+        # By the file that reads an attribute which other files give a class or a function, these files.
+        self.placing: dict[str, set[str]] = {}
 
     def is_source(self, path: str) -> bool:
         """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for
@@ -235,6 +238,16 @@ class ProjectFiles:
         if attribute not in self._applies:
             self._applies[attribute] = any(applies(self.text(file), attribute) for file in sorted(self.listed))
         return self._applies[attribute]
+
+    @functools.cached_property
+    def placings(self) -> dict[str, dict[str, frozenset[str]]]:
+        """By the name of an attribute, the files that give it a class or a function, and of what objects, by the last
+        words for them."""
+        found: dict[str, dict[str, set[str]]] = {}
+        for path in sorted(self._in_reach):
+            for owner, attribute in placings(self.text(path)):
+                found.setdefault(attribute, {}).setdefault(path, set()).add(owner)
+        return {name: {path: frozenset(owners) for path, owners in by.items()} for name, by in found.items()}
 
     def is_registry(self, file: str, tokens: list[str]) -> bool:
         """Whether the first of `tokens`, in the module `file`, is a dictionary of a module that starts empty."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, LOCATE, NAMED, TOLD, WRITTEN
 from torchdet_lint.program.launch_configs import called
-from torchdet_lint.program.syntax.named_texts import DOTTED, KEYED_ITEM, spelled, unbound, with_text
+from torchdet_lint.program.placings import may_be, owner_of
+from torchdet_lint.program.syntax.named_texts import DOTTED, KEYED_ITEM, OF_MODULE, spelled, unbound, with_text
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
 
@@ -81,6 +82,8 @@ class Lookup:
         self._open.add(key)
         self._partial.add(key)
         found = self._evaluate(name, file, owner, within, level)
+        if level > 0 and not any(map(self._knows, found)):
+            found = self._placed(name, file, level) or found
         known = self._evaluated[key] = tuple(dict.fromkeys(found))[:REFERENTS]
         self._open.discard(key)
         if not self._cut:
@@ -163,12 +166,23 @@ class Lookup:
         body = self.files.summary(function.file).body(function.name) if function.kind == "function" else None
         bound = body is not None and bool(body.first and function.owner[1])
         taken = body.parameters[bound : bound + 1] if body is not None else ()
+        if text.startswith(OF_MODULE):
+            tabled = body is not None and bool(taken) and f"${taken[0]}.*" in body.returns
+            return self._defined_in(text[1:].replace("/", "."), file, level) if tabled else []
         found: list[Referent] = []
         for name in body.returns if body is not None and taken else ():
             told = with_text(name, taken[0], text)
             if told != name:
                 found.extend(self.evaluate(told, function.file, function.owner, function.name, level - 1))
         return [referent for referent in found if referent.kind not in ("parameter", "unknown")]
+
+    def _defined_in(self, dotted: str, file: str, level: int) -> list[Referent]:
+        """The classes of modules that a name in `file` stands for: what they define rather than what they import, and
+        functions where there are none."""
+        modules = [one for one in self.evaluate(dotted, file, level=level) if one.kind == "module"]
+        found = self.follow(modules, ["*"], level)
+        own = [one for one in found if one.file in {module.file for module in modules}]
+        return [one for one in own if one.kind == "class"] or own or found
 
     def _by_default(self, text: str, file: str, within: str) -> str:
         """A parameter of the function `within` of which nothing is known: its default, or what its name says."""
@@ -190,6 +204,26 @@ class Lookup:
         known = full.partition(".")[0] in self.library.roots
         kinds = (*_CALLED, "instance", "module", "external") if known else (*_CALLED, "instance", "module")
         return [one for one in self.evaluate(full, file, level=level) if one.kind in kinds]
+
+    def _placed(self, name: str, file: str, level: int) -> list[Referent]:
+        """What `name` stands for of which nothing else is known: an attribute of an object for which a file of the
+        program gives that a class or a function, `args.net = nets.Deep`, under whatever name the object goes there."""
+        tokens = TOKEN.findall(name.lstrip("@$")) if NAMED not in name else []
+        for place in range(len(tokens) - 1, 0, -1):
+            placing = self.files.placings.get(tokens[place])
+            if placing is None:
+                continue
+            owner = owner_of(tokens[:place])
+            found: dict[Referent, None] = {}
+            for path in sorted(path for path, owners in placing.items() if any(may_be(owner, one) for one in owners)):
+                self.files.placing.setdefault(file, set()).add(path)
+                if self.imported is None or path in self.imported:
+                    given = self.files.summary(path).placed(tokens[place])
+                    told = (one for full in given for one in self.evaluate(full, path, level=level - 1))
+                    found |= dict.fromkeys(one for one in told if one.kind in _CALLED or _is_class(one))
+            if found:
+                return self.follow(list(found), tokens[place + 1 :], level)
+        return []
 
     def _dollar(
         self, name: str, file: str, owner: tuple[str, str], within: str, level: int
@@ -643,6 +677,11 @@ class Lookup:
         return bool(class_[1]) and any(
             referent.kind == "external" and referent.name in names for referent in self.family(class_)
         )
+
+
+def _is_class(referent: Referent) -> bool:
+    """Whether a name of a library is evidently one of a class."""
+    return referent.kind == "external" and referent.name.rpartition(".")[2][:1].isupper()
 
 
 def _is_item(name: str) -> bool:

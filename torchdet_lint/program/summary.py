@@ -192,6 +192,13 @@ class Summary:
             self.memo.options = options_of(parsed_body(text)) if some else {}
         return self.memo.options
 
+    def placed(self, attribute: str) -> Names:
+        """The names of what statements of the file give to an attribute of that name, of any object but `self`."""
+        known = self.memo.placed
+        if attribute not in known:
+            known[attribute] = self._file.placed(attribute)
+        return known[attribute]
+
     @property
     def stars(self) -> Names:
         """The modules of `from … import *`."""

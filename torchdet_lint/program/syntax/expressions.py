@@ -43,6 +43,8 @@ _GOES_THROUGH = _PAIRS | PASSED_ON
 # How to print, not what.
 _PRINTING = frozenset({"file", "flush"})
 
+# How an attribute is called that keeps a class: `args.data_class`.
+_CALLED_CLASS = ("class", "cls")
 # An attribute of the object itself, and no more.
 _KEPT = lazy(r"\$self\.\w+")
 _STARTS_WORKER = "worker_init_fn"
@@ -60,9 +62,8 @@ _OPERATORS: dict[type[ast.operator], str] = {
 def _is_of_a_class(made: str) -> bool:
     """Whether a name of what a call gives may stand for an object of a class of the project."""
     class_ = made.removesuffix("()").rpartition(".")[2]
-    return made.startswith(("@", "$")) or (
-        class_[:1].isupper() and not made.startswith(("torch.", "numpy.", "pandas."))
-    )
+    called_so = class_[:1].isupper() or class_.endswith(_CALLED_CLASS)
+    return made.startswith(("@", "$")) or (called_so and not made.startswith(("torch.", "numpy.", "pandas.")))
 
 
 def _is_no_object(name: str) -> bool:

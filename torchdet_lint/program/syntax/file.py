@@ -37,6 +37,7 @@ from torchdet_lint.program.syntax.shapes import (
     last_word,
     object_of,
     parameters_of,
+    placed,
     required_of,
 )
 from torchdet_lint.program.syntax.unkept.times import Times
@@ -155,6 +156,22 @@ class File:
         if isinstance(value, ast.Call) and value.args and last_word(value.func) in PASSED_ON:
             names = self.names.resolve(value.args[0], scope)
             yield from (name for name in names if name[0] == "$" and name[1:].isidentifier())
+
+    def placed(self, attribute: str) -> Names:
+        """As `Summary.placed`."""
+        names = list(self.scopes.by_name)
+        scopes = [self.scopes.module]
+        for name in names:
+            scope = self.scopes.function(name)
+            scopes += [scope] if scope is not None and scope.kind == "function" else []
+            names += [inner for inner in self.scopes.by_name if inner.startswith(f"{name}.") and inner not in names]
+        found = [
+            name
+            for scope in scopes
+            for value in placed(scope.node.body, attribute)
+            for name in self.names.resolve(value, scope)
+        ]
+        return tuple(dict.fromkeys(name for name in found if name[0] != "$"))[:NAMES]
 
     def setting(self, class_: str, name: str) -> Argument | None:
         """As `Summary.setting`."""

@@ -26,6 +26,8 @@ DOTTED = lazy(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
 """A text that may name something of a module: `net.st_gcn.Model`, `net.st_gcn:Model`."""
 OF_PARAMETER = "{$"
 """What begins a text that a parameter is, in a name."""
+OF_MODULE = "!"
+"""What begins the name of a module that a function makes a table of, in braces: `@.classes_of{!nets}`."""
 KEYED_ITEM = lazy(r"\[([=$])([\w-]+)\]")
 """In a name: an item of what stands before it by its key, a text, `[=train]`, or what a parameter is, `[$name]`."""
 BY_PARAMETER = "[$"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import beginning, walk
 from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, LOCATE, MODULES, NAMED, TOLD, WRITTEN
-from torchdet_lint.program.syntax.named_texts import OF_PARAMETER, Named, sources
+from torchdet_lint.program.syntax.named_texts import OF_MODULE, OF_PARAMETER, Named, sources, spelled
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -57,6 +57,9 @@ _OPTION = lazy(
 )
 _INSTANTIATES = "instantiate"
 _ENTRIES = ("items", "values")
+# What makes a table of pairs that are written out.
+_TABLES = frozenset({"builtins.dict", "collections.OrderedDict"})
+_OF_PAIRS = (ast.ListComp, ast.GeneratorExp, ast.List, ast.Tuple)
 # What takes something from a module by a part of a text.
 _TAKES_PARTS = frozenset({"builtins.getattr", "functools.reduce"})
 _RETURNS_MADE = lazy(r"\breturn\s+(?:\w+\.)*(?:instantiate|call)[ \t]*\(\s*(\w+)\s*[,)]")
@@ -162,8 +165,8 @@ class Resolver(Registries):
             return self._resolve_subscript(node, scope, depth)
         if isinstance(node, (ast.Dict, ast.Tuple, ast.List)):
             return self._display(node, scope, depth)
-        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            return self.resolve(node.elt, scope, depth - 1)
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.DictComp)):
+            return self.resolve(node.value if isinstance(node, ast.DictComp) else node.elt, scope, depth - 1)
         if isinstance(node, ast.Starred):
             return self.held(node.value, scope, depth)
         if isinstance(node, ast.Lambda):
@@ -462,6 +465,8 @@ class Resolver(Registries):
             given = node.args
         if function in self.holding:
             given = [*node.args[:1], *(word.value for word in node.keywords if word.arg in ("dataset", "datasets"))]
+        elif function in _TABLES and node.args and isinstance(node.args[0], _OF_PAIRS):
+            given = node.args[:1]
         for argument in node.args if function in self.words.containers else given:
             yield from self.resolve(argument, scope, depth)
 
@@ -624,6 +629,7 @@ class Resolver(Registries):
         return [
             *(f"{name}{KEY}{key}" if name in keyed else f"{name}.{item}" for name in tables),
             *(f"{name}.[]" for name in self.shelves(node.value, scope)),
+            *self._table_of_module(value[0], value[1], depth),
             # A dictionary of the class, which may stand in a base of it.
             *(
                 f"{name}.[]"
@@ -641,6 +647,15 @@ class Resolver(Registries):
                 or name in self.words.alike
             ),
         ]
+
+    def _table_of_module(self, table: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
+        """What a table holds that a function of the project makes of a module which it is given."""
+        module = table.args[0] if isinstance(table, ast.Call) and table.args else None
+        if isinstance(table, ast.Call) and isinstance(module, (ast.Name, ast.Attribute)):
+            names = [one for one in self.resolve(module, scope, depth - 1) if _MODULE.fullmatch(one) is not None]
+            for function in self.resolve(table.func, scope, depth - 1) if names else ():
+                if _FUNCTION.match(f"{function}()") and function.partition(".")[0] not in self._others:
+                    yield from (f"{function}{NAMED}{OF_MODULE}{spelled(one)}}}" for one in names)
 
     def _item(self, key: ast.expr, scope: Scope) -> str:
         """An item of a table by its `key`, `[=train]`, or by that which a parameter is, `[$name]`; else any."""

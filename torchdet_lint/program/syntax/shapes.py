@@ -455,6 +455,14 @@ def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         stack.extend(reversed(inner))
 
 
+def placed(body: list[ast.stmt], attribute: str) -> Iterator[ast.expr]:
+    """The values that statements give to an attribute of that name of any object but `self`: `args.net = Net`."""
+    for statement in (one for one in statements_in(body) if isinstance(one, ast.Assign)):
+        for target in statement.targets:
+            if isinstance(target, ast.Attribute) and target.attr == attribute and last_word(target.value) != "self":
+                yield statement.value
+
+
 # The function that runs the factories of a class's fields.
 FACTORIES = "default_factory"
 _EMPTY = frozenset({"dict", "list", "set", "tuple"})
