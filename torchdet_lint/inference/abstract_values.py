@@ -33,12 +33,13 @@ class AbstractValue(msgspec.Struct, frozen=True):
     """What is known of a value.
 
     `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that
-    no value occurs twice along a dimension, `overlapping` that one may occur in two rows, `rising` that the values do
-    not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1, `step` of
-    the factor that it was multiplied with, and `divided` says that it was divided by a number. `whole` says that all
-    are whole numbers, `items` are those of a tuple's elements, `each` that of what iterating gives, `instance` the
-    class of an object that was made in sight, `among` those where it is one of several, and of one that another file
-    made that file and the name there, between `ELSEWHERE`.
+    no value occurs twice along a dimension, `overlapping` that one may occur in two rows, `rising` that the values
+    do not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1,
+    `step` of the factor that it was multiplied with, and `divided` says that it was divided by a number. `whole`
+    says that all are whole numbers, `items` are those of a tuple's elements, `each` that of what iterating gives,
+    `entries` those of a dictionary by their keys, as far as these are constants, `instance` the class of an object
+    that was made in sight, `among` those where it is one of several, and of one that another file made that file
+    and the name there, between `ELSEWHERE`.
     """
 
     what: What = "unknown"
@@ -57,6 +58,7 @@ class AbstractValue(msgspec.Struct, frozen=True):
     whole: bool = False
     items: tuple[AbstractValue, ...] = ()
     each: AbstractValue | None = None
+    entries: tuple[tuple[str, AbstractValue], ...] = ()
     instance: str = ""
     among: tuple[str, ...] = ()
 
@@ -139,10 +141,25 @@ def joined(values: Iterable[AbstractValue]) -> AbstractValue:
             if len(found.items) == len(inferred.items)
             else (),
             each=joined((found.each, inferred.each)) if found.each and inferred.each else None,
+            entries=by_key((*found.entries, *inferred.entries)) if found.entries and inferred.entries else (),
             instance=found.instance if found.instance == inferred.instance else "",
             among=_either_class(found, inferred),
         )
     return found
+
+
+def by_key(entries: Iterable[tuple[str, AbstractValue]]) -> tuple[tuple[str, AbstractValue], ...]:
+    """The `entries` of a dictionary, each key once: any of those that it is given."""
+    found: dict[str, list[AbstractValue]] = {}
+    for key, value in entries:
+        found.setdefault(key, []).append(value)
+    return tuple((key, joined(values)) for key, values in found.items())
+
+
+def text_of(node: cst.CSTNode | None) -> str:
+    """The constant text that `node` is; else nothing."""
+    text = node.evaluated_value if isinstance(node, cst.SimpleString) else ""
+    return text if isinstance(text, str) else ""
 
 
 def _either_class(left: AbstractValue, right: AbstractValue) -> tuple[str, ...]:
@@ -159,13 +176,16 @@ def portable(inferred: AbstractValue, path: str, roots: Collection[str]) -> Abst
     """`inferred`, in the file at `path`, as another file sees it: without the variables that its function alone
     knows by name, and with the classes of the project by the file that names them so; `roots` are those of libraries.
     """
-    if not (inferred.items or inferred.each or inferred.extent or inferred.step or inferred.classes):
+    if not (
+        inferred.items or inferred.each or inferred.extent or inferred.step or inferred.classes or inferred.entries
+    ):
         return inferred
     classes = tuple(_portable_class(name, path, roots) for name in inferred.classes)
     return replace(
         inferred,
         items=tuple(portable(item, path, roots) for item in inferred.items),
         each=portable(inferred.each, path, roots) if inferred.each is not None else None,
+        entries=tuple((key, portable(value, path, roots)) for key, value in inferred.entries),
         extent="",
         step="",
         instance=classes[0] if inferred.instance else "",

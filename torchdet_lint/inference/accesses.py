@@ -121,7 +121,7 @@ class Accesses:
 
     def _entry(self, node: cst.BaseExpression, inferred: AbstractValue, key: str) -> AbstractValue:
         """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""
-        found = inferred.each or _part_of(inferred)
+        found = dict(inferred.entries).get(key) or inferred.each or _part_of(inferred)
         if inferred.instance.startswith("@.") and (class_ := self.module.local_class(inferred.instance)) is not None:
             found = self.attributes.attribute(class_, key)
         elif found.what == "unknown" and inferred.what == "other":

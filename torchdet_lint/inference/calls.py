@@ -21,6 +21,7 @@ from torchdet_lint.inference.abstract_values import (
     UNKNOWN,
     AbstractValue,
     joined,
+    text_of,
 )
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.torch_calls.creation import all_different
@@ -265,7 +266,10 @@ class Calls:
         if owner.what == "other" and call.attribute == "items" and owner.each is not None:
             return AbstractValue(what="other", each=AbstractValue(what="other", items=(UNKNOWN, owner.each)))
         if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
-            return owner.each if call.attribute in ("get", "pop") else owner
+            if call.attribute not in ("get", "pop"):
+                return owner
+            key = text_of(call.node.args[0].value) if call.node.args else ""
+            return dict(owner.entries).get(key, owner.each)
         if owner.what == "other" and not owner.classes:
             return UNKNOWN if owner.each or owner.items else OTHER
         return None

@@ -22,7 +22,9 @@ from torchdet_lint.inference.abstract_values import (
     UNKNOWN,
     AbstractValue,
     arithmetic,
+    by_key,
     joined,
+    text_of,
 )
 from torchdet_lint.inference.accesses import Accesses
 from torchdet_lint.inference.annotations import Annotations
@@ -212,8 +214,10 @@ class Inference:
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
             return AbstractValue(what="other", each=self.infer(node.elt), distinct=self._counts_up(node))
         if isinstance(node, cst.Dict):
-            entries = [self.infer(element.value) for element in node.elements]
-            return AbstractValue(what="other", each=joined(entries) if entries else None)
+            values = [self.infer(element.value) for element in node.elements]
+            keys = [text_of(getattr(element, "key", None)) for element in node.elements]
+            entries = by_key(zip(keys, values, strict=True)) if all(keys) else ()
+            return AbstractValue(what="other", each=joined(values) if values else None, entries=entries)
         if isinstance(node, cst.DictComp):
             return AbstractValue(what="other", each=self.infer(node.value))
         return UNKNOWN if isinstance(node, cst.Await) else OTHER

@@ -108,7 +108,9 @@ class Parameters:
             passed = self._given_elsewhere(node, function)
         elif passed is not None and passed.gradient == "no" and self._is_for_every_device(node, function):
             passed = replace(passed, gradient="unknown")
-        return _told(found, passed) if passed is not None and passed.is_tensor else found
+        if passed is None:
+            return found
+        return _told(found, passed) if passed.is_tensor else passed if _holds_tensors(passed) else found
 
     def _is_for_every_device(self, node: cst.Param, function: cst.FunctionDef) -> bool:
         return self.gradients.for_every_device(function, {node.name.value})
@@ -231,7 +233,8 @@ class Parameters:
             for module, value in values
             if value is not None
         ]
-        return joined(given) if all(one.is_tensor for one in given) else UNKNOWN
+        alike = all(one.is_tensor for one in given) or all(map(_holds_tensors, given))
+        return joined(given) if alike else UNKNOWN
 
     def _joined(self, node: cst.Param, calls: Sequence[Call], parameters: Sequence[str]) -> AbstractValue | None:
         """What all of `calls` pass for the parameter `node`; None where one passes nothing in sight."""
@@ -442,6 +445,12 @@ def _told(found: AbstractValue, passed: AbstractValue) -> AbstractValue:
         "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
         distinct=passed.distinct, overlapping=passed.overlapping,
     )  # fmt: skip
+
+
+def _holds_tensors(passed: AbstractValue) -> bool:
+    """Whether something is a list or a dictionary, and tensors are in it."""
+    held = (passed.each, *passed.items, *(value for _, value in passed.entries))
+    return passed.what == "other" and any(one is not None and one.is_tensor for one in held)
 
 
 def _made_everywhere(makings: Sequence[tuple[Module, Call]], name: str, home: Module) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
-from torchdet_lint.checks.operations.given_values import given_dims, is_given_sparse
+from torchdet_lint.checks.operations.given_values import given_dims, is_given_sparse, part_behind
 from torchdet_lint.checks.operations.gone_through import numbers, numbers_by_place
 from torchdet_lint.checks.operations.never_given import is_never_given
 from torchdet_lint.checks.operations.unpacked import unpacked
@@ -270,7 +270,10 @@ class Conditions:
     def _are_given(self, value: Value, condition: Condition) -> bool:
         """Whether a call in sight gives the parameter that `value` is as many dimensions as `condition` asks for."""
         found = self._parameter(value) if isinstance(value.node, cst.Name) else None
-        return found is not None and not given_dims(self.module, found[1]).isdisjoint(condition.values)
+        if found is not None:
+            return not given_dims(self.module, found[1]).isdisjoint(condition.values)
+        part = part_behind(self.module, value)
+        return part is not None and not given_dims(self.module, *part).isdisjoint(condition.values)
 
     def _is_given_sparse(self, value: Value | None) -> bool:
         """Whether `value` stands for a parameter that a call in sight gives a sparse tensor."""

@@ -7,26 +7,67 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.checks.operations.picked_methods import calls_of_method
 from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
 from torchdet_lint.dataflow.syntax import last_word, parameter_behind
+from torchdet_lint.inference.abstract_values import text_of
 from torchdet_lint.inference.infer import Inference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torchdet_lint.inference.abstract_values import AbstractValue
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.names import Scope
+    from torchdet_lint.module.values import Value
 
 # Of so many calls it is asked what they give, and of so many in turn that only hand on what they are given.
 _CALLS = 8
 _HOPS = 3
 
 
-def given_dims(module: Module, node: cst.Param) -> frozenset[int]:
-    """The numbers of dimensions of the tensors that the parameter `node` is given."""
-    dims = (value.dims for value in _given(module, node, 0))
+def given_dims(module: Module, node: cst.Param, part: str | None = None) -> frozenset[int]:
+    """The numbers of dimensions of the tensors that the parameter `node` is given, or of a part of what it is given:
+    the entry of a key, or any where the key is empty."""
+    given = _given(module, node, 0 if part is None else _HOPS)
+    dims = (value.dims for whole in given for value in ([whole] if part is None else _parts(whole, part)))
     return frozenset(number for number in dims if number is not None)
+
+
+def _parts(whole: AbstractValue, key: str) -> Iterator[AbstractValue]:
+    """What is known of the entry `key` of a dictionary, or of all that it holds."""
+    entries = dict(whole.entries)
+    if key and entries:
+        yield from [entries[key]] if key in entries else []
+    elif whole.each is not None:
+        yield from (whole.each, *entries.values())
+
+
+def part_behind(module: Module, value: Value) -> tuple[cst.Param, str] | None:
+    """The parameter of which `value` is an entry, and the key: `outputs["mask"]`, and what a loop over
+    `outputs.values()` or `outputs.items()` gives, with no key."""
+    node, key = value.node, ""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        key = text_of(index.value) if isinstance(index, cst.Index) else ""
+        whole: cst.BaseExpression | None = node.value if key else None
+    else:
+        whole = _gone_through(node, value.scope)
+    parameter = parameter_behind(whole, value.scope) if whole is not None else None
+    return (parameter, key) if parameter is not None else None
+
+
+def _gone_through(node: cst.BaseExpression, scope: Scope) -> cst.BaseExpression | None:
+    """The dictionary of which a loop binds the values to the name `node`."""
+    home = scope.home(node.value) if isinstance(node, cst.Name) else None
+    bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else ()
+    binding = bindings[0] if len(bindings) == 1 and bindings[0].kind == "loop" else None
+    over = binding.value if binding is not None else None
+    if binding is None or not isinstance(over, cst.Call) or not isinstance(over.func, cst.Attribute):
+        return None
+    values = (over.func.attr.value, tuple(binding.path)) in (("values", ()), ("items", (1,)))
+    return over.func.value if values else None
 
 
 def is_given_sparse(module: Module, node: cst.Param) -> bool:
@@ -35,15 +76,19 @@ def is_given_sparse(module: Module, node: cst.Param) -> bool:
 
 
 def _given(module: Module, node: cst.Param, hops: int) -> Iterator[AbstractValue]:
-    """What calls give the parameter `node` of a function at top level, of a constructor, or of the `forward` of a
-    layer, whose objects are called. What only hands on a parameter of its own is followed to its callers, `hops`
-    times."""
+    """What calls give the parameter `node` of a function at top level, of a constructor, of a method that its class
+    calls, or of the `forward` of a layer, whose objects are called. What only hands on a parameter of its own is
+    followed to its callers, `hops` times."""
     function = module.enclosing_function(node)
     class_ = module.enclosing_class(function) if function is not None else None
-    if function is None or (class_ is not None and function.name.value not in ("forward", "__init__")):
+    if function is None:
         return
+    found: Iterable[tuple[Module, Call]]
     if class_ is not None and function.name.value == "forward":
         found = _calls_of_objects(module, class_)
+    elif class_ is not None and function.name.value != "__init__":
+        calls = calls_of_method(module, function.name.value, class_) if hops else ()
+        found = ((module, call) for call in calls)
     else:
         found = CallEdges(module).callers_with_files(function)
     names = passed_by_place(module, function)
@@ -64,6 +109,10 @@ def _calls_of_objects(module: Module, class_: Class) -> Iterator[tuple[Module, C
     makers += module.callers(class_.name) if module.callers is not None else ()
     seen = set[int]()
     for there, maker in makers:
+        parent = there.parent(maker.node)
+        at_once = there.call_at(parent) if isinstance(parent, cst.Call) and parent.func is maker.node else None
+        if at_once is not None:
+            yield there, at_once
         for target in _targets(there, maker.node):
             there.look_for(last_word(target))
             if isinstance(target, cst.Name):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import libcst as cst
+from msgspec.structs import replace
 
 from torchdet_lint.dataflow.syntax import names_in
-from torchdet_lint.inference.abstract_values import AbstractValue, joined
+from torchdet_lint.inference.abstract_values import AbstractValue, by_key, joined, text_of
 from torchdet_lint.inference.elements.distinct_indices import follow_each_other
 from torchdet_lint.module import names
 
@@ -29,9 +30,11 @@ class Containers:
         """What the function `home` puts into the list or dictionary `name`, by `append` or by key."""
         entries, grouped = self._appended(name, home)
         appended = len(entries) == 1
+        keyed: list[tuple[str, cst.BaseExpression]] = []
         for target, value in self.module.assignments_in(home):
             if isinstance(target, cst.Subscript) and names.dotted(target.value) == name:
                 entries.append(value)
+                keyed.append((_key_of(target), value))
                 appended = False
         if grouped and not entries:
             group = self._of(grouped)
@@ -41,6 +44,8 @@ class Containers:
         if not entries:
             return AbstractValue(what="other")
         found = self._of(entries)
+        if keyed and all(key for key, _ in keyed):
+            found = replace(found, entries=by_key((key, self.infer(value)) for key, value in keyed))
         return self._once(found, entries[0], name, home) if appended else found
 
     def _of(self, entries: list[cst.BaseExpression]) -> AbstractValue:
@@ -96,6 +101,12 @@ class Containers:
             first = loop.target.elements[0].value
             return first.value if isinstance(first, cst.Name) else ""
         return ""
+
+
+def _key_of(node: cst.Subscript) -> str:
+    """The constant text by which `node` takes an entry; else nothing."""
+    index = node.slice[0].slice
+    return text_of(index.value) if len(node.slice) == 1 and isinstance(index, cst.Index) else ""
 
 
 def _group_of(receiver: cst.BaseExpression) -> str:
