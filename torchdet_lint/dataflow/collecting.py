@@ -90,7 +90,7 @@ class Collecting(Trace):
                 files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
                 if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
                     yield Use(node, "written")
-            elif isinstance(node, cst.Call) and self._counts_on(node, bare(node.func), loop):
+            elif isinstance(node, cst.Call) and self._counts_on(node, bare(node.func), loop, target):
                 yield Use(node, "numbered")
             elif isinstance(node, (cst.Return, cst.Assign)) and is_first_fitting(self.module, node, loop, target):
                 yield Use(node, "first")
@@ -165,7 +165,7 @@ class Collecting(Trace):
         elif word in self.words["written"] and opened_outside(owner, bound, loop) and not self._is_imported(owner):
             if not shows_progress(node, bound, loop):
                 yield Use(node, "written")
-        elif self._counts_on(node, word, loop) or (
+        elif self._counts_on(node, word, loop, target) or (
             word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner)
         ):
             yield Use(node, "numbered")
@@ -187,13 +187,13 @@ class Collecting(Trace):
         """Whether an object is one for all rounds of a loop, which has the names `bound`."""
         return isinstance(owner, cst.Name) and owner.value not in bound
 
-    def _counts_on(self, write: cst.Call, word: str, loop: cst.For | cst.While) -> bool:
+    def _counts_on(self, write: cst.Call, word: str, loop: cst.For | cst.While, target: cst.BaseExpression) -> bool:
         """Whether `write` writes a number that counts on from round to round of `loop` to a file of the round, or makes
-        a file with that number in its name."""
+        a file with that number in its name; `target` is no such number, but what takes the elements."""
         if word not in self.words["written"] and word not in self.words["makes-files"]:
             return False
         rounds = self.module.shared(Rounds)
-        counting = rounds.counting_on(loop.body)
+        counting = rounds.counting_on(loop.body).difference(names_in(target))
         changes = rounds.changes(loop.body) if counting else {}
         named = {name for arg in write.args for name in names_in(arg.value)} if counting else set()
         texts = [changes.get(name) for name in named]

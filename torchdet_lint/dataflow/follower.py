@@ -10,7 +10,15 @@ import libcst as cst
 
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.loops import counts, displays, goes_along, uses_index, uses_number
+from torchdet_lint.dataflow.loops import (
+    Rounds,
+    counts,
+    counts_to_the_end,
+    displays,
+    goes_along,
+    uses_index,
+    uses_number,
+)
 from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, opposite
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted, live
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
 
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _LOOPS = (cst.For, cst.While, cst.CompFor)
+_MAKES_LISTS = (cst.ListComp, cst.GeneratorExp)
 _STEPS = 120
 # What the names begin with of functions and methods that make a text.
 _OF_TEXT = ("builtins.str", "string.", "textwrap.")
@@ -389,7 +398,7 @@ class Follower(Calling):
             yield Use(call, "other" if shared else "sorted")
         elif word == "copy" or (self.trail.is_set and word in self.words["set-methods"]):
             yield from self.of(call)
-        elif self.trail.is_set and word == "pop" and (loop := self._emptying(parent)) is not None:
+        elif word == "pop" and not self.trail.nested and (loop := self._emptying(parent)) is not None:
             above = self.module.parent(call)
             target = above.targets[0].target if isinstance(above, cst.Assign) else call
             if id(loop) not in self.trail.seen:
@@ -477,7 +486,8 @@ class Follower(Calling):
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self.of(parent)
         elif isinstance(index, cst.Index) and (loop := self._goes_through(parent, index.value)) is not None:
-            one_by_one = self.collected(loop, loop.target) if isinstance(loop, cst.For) else self.of(loop)
+            number = loop.target if isinstance(loop, cst.For) else index.value
+            one_by_one = self.of(loop) if isinstance(loop, _MAKES_LISTS) else self.collected(loop, number)
             yield from self.iterated(node, one_by_one)
         else:
             first = isinstance(index, cst.Index) and bare(index.value) in ("0", "-1")
@@ -485,12 +495,15 @@ class Follower(Calling):
 
     def _goes_through(
         self, node: cst.Subscript, index: cst.BaseExpression
-    ) -> cst.For | cst.ListComp | cst.GeneratorExp | None:
-        """The loop or comprehension `for i in range(…)` around `node`, `x[i]`, whose `i` does nothing but this and be
-        shown."""
+    ) -> cst.For | cst.While | cst.ListComp | cst.GeneratorExp | None:
+        """The loop or comprehension `for i in range(…)` around `node`, `x[i]`, or the loop `while i < len(x)` which
+        counts with `i`, whose `i` does nothing but this and be shown."""
         if not isinstance(index, cst.Name) or not isinstance(node.value, (cst.Name, cst.Attribute)):
             return None
         for loop in self.module.ancestors(node):
+            if isinstance(loop, cst.While) and index.value in self.module.shared(Rounds).counting_on(loop.body):
+                only = not uses_index(loop, index.value, self.silent, self.module, node.value)
+                return loop if only and counts_to_the_end(self.module, loop, index.value) else None
             if not isinstance(loop, (cst.For, cst.ListComp, cst.GeneratorExp)):
                 continue
             part = loop if isinstance(loop, cst.For) else loop.for_in

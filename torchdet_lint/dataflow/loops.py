@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _STEPS = 6
 _SCREEN = ("sys.stdout.", "sys.stderr.")
-# A text that begins by going back to the start of the line, in whatever way it is put together.
-_OVERWRITTEN = lazy(r"""\(*[bfru]*['"]+\\r""")
+# A text that begins or ends by going back to the start of the line, in whatever way it is put together.
+_OVERWRITTEN = lazy(r"""^\(*[bfru]*['"]+\\r|^\(*[bfru]*(['"])[^'"\n]*\\r\1""")
 # Functions that work something out to be shown.
 _WORKS_OUT = frozenset(
     {"abs", "float", "format", "int", "join", "len", "ljust", "max", "min", "rjust", "round", "str", "time"}
@@ -290,13 +290,29 @@ def uses_number(loop: cst.For, silent: Collection[str], module: Module, over: cs
     return _uses([loop.body], loop.target.elements[0].value.value, silent, module, over)
 
 
+def counts_to_the_end(module: Module, loop: cst.While, number: str) -> bool:
+    """Whether a loop that counts with `number` is one to, or from, the end of a list: no number that is written down
+    ends it before."""
+    test = loop.test
+    if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+        return False
+    sides = (test.left, test.comparisons[0].comparator)
+    others = [one for one in sides if bare(one) != number]
+    if len(others) != 1 or bare(others[0]) in ("0", "-1"):
+        return len(others) == 1
+    value = module.followed(others[0], module.scope_of(loop), module.order_of(loop))
+    return not isinstance(value.node if value is not None else others[0], cst.Integer)
+
+
 def uses_index(
-    loop: cst.For | cst.ListComp | cst.GeneratorExp, number: str, silent: Collection[str], module: Module,
+    loop: cst.For | cst.While | cst.ListComp | cst.GeneratorExp, number: str, silent: Collection[str], module: Module,
     over: cst.BaseExpression,
 ) -> bool:  # fmt: skip
     """Whether the body of `for number in range(…)` does more with the number than to take `over[number]` and what
     stands there in lists that go along."""
-    inside = [loop.body] if isinstance(loop, cst.For) else [loop.elt, *(one.test for one in loop.for_in.ifs)]
+    inside = (
+        [loop.body] if isinstance(loop, (cst.For, cst.While)) else [loop.elt, *(one.test for one in loop.for_in.ifs)]
+    )
     return _uses(inside, number, silent, module, over)
 
 
@@ -356,6 +372,8 @@ def _parts_that_count(node: cst.CSTNode, number: str, silent: Collection[str]) -
     """The children of `node` in which `number` would decide more than what is shown and when."""
     if isinstance(node, cst.Call) and (last_word(node.func) in silent or bare(node.func).startswith(_SCREEN)):
         return ()
+    if isinstance(node, cst.AugAssign) and bare(node.target) == number:
+        return (node.value,)
     if isinstance(node, cst.Raise):
         return ()  # whoever fails tells only where
     if isinstance(node, cst.Assert):
