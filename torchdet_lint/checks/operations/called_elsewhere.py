@@ -6,13 +6,16 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchdet_lint.dataflow.call_edges import is_public
+from torchdet_lint.dataflow.syntax import bare
 from torchdet_lint.inference.gradients import Gradients
 
 if TYPE_CHECKING:
-    import libcst as cst
+    from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Call, Module
 
 # Nobody asks what more files do with a function.
 _SPOKEN = 8
@@ -50,6 +53,47 @@ def named_nowhere(module: Module, node: cst.CSTNode) -> bool:
     uses = module.shared(_Uses)
     spoken = uses.names[name] or uses.attributes[name] or is_public(module, name)
     return not spoken and module.naming(name, 1) == []
+
+
+def held_untracked_elsewhere(module: Module, node: cst.Call) -> bool:
+    """Whether `node` makes a layer that an attribute of `self` keeps, `self.up = nn.Upsample(…)`, with which only
+    classes that derive from this one do something, in whichever file: they call it, each time where no gradient flows.
+    """
+    holder, class_ = module.parent(node), module.enclosing_class(node)
+    target = holder.targets[0].target if isinstance(holder, cst.Assign) and len(holder.targets) == 1 else None
+    if class_ is None or module.readers is None or module.naming is None:
+        return False
+    if not isinstance(target, cst.Attribute) or bare(target.value) != "self":
+        return False
+    held = target.attr.value
+    others = module.naming(held, _SPOKEN)
+    if not others or len(re.findall(rf"\.{held}\b", module.text)) != 1:
+        return False
+    if any(re.search(rf"(?<!self)\.{held}\b|getattr", there.text) for there in others):
+        return False
+    calls = [
+        there.shared(Gradients).untracked(call.node)
+        for there, heir in _heirs(module.readers(class_.name))
+        for call in _by_heir(there, held, heir)
+    ]
+    return bool(calls) and all(calls)
+
+
+def _heirs(reads: Sequence[tuple[Module, cst.CSTNode]]) -> Iterator[tuple[Module, str]]:
+    """The names of the classes among whose bases something of `reads` stands."""
+    for there, read in reads:
+        holder = there.parent(there.parent(read) or read)
+        if isinstance(holder, cst.ClassDef):
+            yield there, holder.name.value
+
+
+def _by_heir(module: Module, held: str, name: str) -> Iterator[Call]:
+    """The calls of `self.held` in the methods of the class called `name`."""
+    module.load_where(word=held)
+    for call in module.shared(Gradients).calls_of(held):
+        class_ = module.enclosing_class(call.node)
+        if class_ is not None and class_.name == name:
+            yield call
 
 
 class _Uses:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.operations.called_elsewhere import named_nowhere, untracked_elsewhere
+from torchdet_lint.checks.operations.called_elsewhere import (
+    held_untracked_elsewhere,
+    named_nowhere,
+    untracked_elsewhere,
+)
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.handed_over import applied_untracked
 from torchdet_lint.checks.operations.idle import is_idle
@@ -364,7 +368,9 @@ class Operations:
             applied = self.module.parent(call.node)
             at_once = isinstance(applied, cst.Call) and applied.func is call.node
             calls = [applied] if isinstance(applied, cst.Call) and at_once else self._applications(call)
-            return bool(calls) and all(GradientPaths(self.module, self.inference).ends(one) for one in calls)
+            if not calls:
+                return held_untracked_elsewhere(self.module, call.node)
+            return all(GradientPaths(self.module, self.inference).ends(one) for one in calls)
         return (
             self.gradients.called_untracked(call.node)
             or GradientPaths(self.module, self.inference).ends(call.node)
