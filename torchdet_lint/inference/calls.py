@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Class, Module
     from torchdet_lint.module.names import Scope
 
+# Of more classes in a table nobody can tell which is meant.
+_MOST_PICKED = 16
 _RETURNS = 6
 # So often an object is asked for that a function of another file gave.
 _HOPS = 3
@@ -107,6 +109,8 @@ class Calls:
             found = self._called(name, call)
             if found is not None:
                 return found
+        if not call.own and (picked := self._picked(call)) is not None:
+            return picked
         receiver = call.receiver
         if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
             found = self._method_called(receiver, call)
@@ -114,6 +118,33 @@ class Calls:
             inner = self._inner(call) if receiver is None else None
             found = self._given(inner, call) if inner is not None else None
         return found or self._object_called(call) or self._network_called(call) or self._unknown_call(call)
+
+    def _picked(self, call: Call) -> AbstractValue | None:
+        """The object of one of the classes in a table that is written out: `NETS[name]()`, `NETS.get(name)()`."""
+        followed = self.module.followed(call.node.func, call.scope, call.order)
+        node = followed.node if followed is not None else call.node.func
+        index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+        if isinstance(node, cst.Subscript) and isinstance(index, cst.Index):
+            table, key = node.value, index.value
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+            table, key = node.func.value, node.args[0].value if node.args else node
+        else:
+            return None
+        if isinstance(table, cst.Name):
+            self.module.look_for(table.value)
+        entries = self.module.dictionary(table, call.scope, call.order)
+        text = self.module.value(key).constant
+        values = (
+            [entries[text]] if entries and isinstance(text, str) and text in entries else [*(entries or {}).values()]
+        )
+        if not 0 < len(values) <= _MOST_PICKED or any(one.evaluator is not self.module.values for one in values):
+            return None
+        made = [self._called(name, call) for value in values for name in value.names]
+        return (
+            joined(one for one in made if one)
+            if made and all(one is not None and one.classes for one in made)
+            else None
+        )
 
     def _method_called(self, receiver: cst.BaseExpression, call: Call) -> AbstractValue | None:
         """What a method of `receiver` gives; None where nothing is known of it."""
@@ -404,10 +435,20 @@ class Calls:
         if name in ("torch.nn.ModuleList", _SEQUENTIAL):
             layer = AbstractValue(what="other", instance="torch.nn.Module")
             dims = self._dims_of_last(call) if name == _SEQUENTIAL else None
+            held = self._held_layers(call) if name != _SEQUENTIAL else None
+            layer = held.each if held is not None and held.each is not None else layer
             return AbstractValue(what="other", gradient="no", instance=name, each=layer, dims=dims)
+        if name == "torch.nn.ModuleDict" and (held := self._held_layers(call)) is not None:
+            return replace(held, gradient="no", instance=name)
         if last[:1].isupper():
             return AbstractValue(what="other", gradient="no", instance=name)
         return None
+
+    def _held_layers(self, call: Call) -> AbstractValue | None:
+        """The list or dictionary of layers that `call` is given, where the classes of all of them are known."""
+        given = self.infer(call.node.args[0].value) if len(call.node.args) == 1 and not call.opaque else UNKNOWN
+        known = given.what == "other" and given.each is not None and given.each.classes
+        return AbstractValue(what="other", each=given.each, entries=given.entries) if known else None
 
     def _dims_of_last(self, call: Call) -> int | None:
         """The dimensions of what the last of the layers of `call` gives, where that is evident."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.inference.abstract_values import ELSEWHERE, UNKNOWN, AbstractValue, portable
@@ -46,18 +47,23 @@ _NEXT = lazy(r"^[^\s#)\]]", re.MULTILINE)
 _STOPPING = lazy(r"\b(?:no_grad|inference_mode)\b")
 _RETURN = lazy(r"^[ \t]+return\b.*", re.MULTILINE)
 _DETACHING = frozenset({"detach", "numpy", "tolist", "item"})
+# Where a table begins at top level, and how its last line ends, or begins.
+_TABLE = lazy(r"^([A-Za-z_]\w*)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:\{|dict\()", re.MULTILINE)
+_LINE = lazy(r"[^\n]*")
+_CLOSES = lazy(r"[})][ \t]*(?:#.*)?$")
 _DEFINED = lazy(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
 class _Text(NamedTuple):
-    """A file: its text, its imports and the names of each, what they bind, what it takes whole, and the names that it
-    defines."""
+    """A file: its text, its imports and the names of each, what they bind, what it takes whole, the names that it
+    defines, and the tables that it writes out, each by its name."""
 
     text: str
     imports: tuple[tuple[str, frozenset[str]], ...]
     targets: dict[str, str]
     stars: tuple[str, ...]
     defined: frozenset[str]
+    tables: dict[str, str]
 
 
 class CrossFile:
@@ -249,7 +255,25 @@ def _looked_over(text: str) -> _Text:
         targets.update(bound)
         imports.append((statement, frozenset(bound)))
     names = frozenset(match[1] for match in defined)
-    return _Text(text, tuple(imports), targets, tuple(stars), names)
+    tables = list(_tables(text))
+    once = Counter(name for name, _ in tables)
+    known = {name: table for name, table in tables if once[name] == 1}
+    return _Text(text, tuple(imports), targets, tuple(stars), names, known)
+
+
+def _tables(text: str) -> Iterator[tuple[str, str]]:
+    """The names and the texts of the tables that are written out at top level, of which the end is evident."""
+    for match in _TABLE.finditer(text):
+        end = text.find("\n", match.end())
+        first = text[match.start() : end if end >= 0 else len(text)]
+        if _CLOSES.search(first):
+            yield match[1], first
+            continue
+        for line in _LINE.finditer(text, end + 1, end + 1 + _LONG if end >= 0 else 0):
+            if line[0][:1] in ("}", ")"):
+                yield match[1], text[match.start() : line.end()]
+            if line[0][:1] not in ("", " ", "\t", "#"):
+                break
 
 
 def _parsed(statements: list[str]) -> Iterator[tuple[str, list[ast.stmt]]]:
@@ -308,11 +332,14 @@ def _methods(body: str, method: str) -> str:
 
 
 def _alone(path: str, text: _Text, name: str, function: str) -> str:
-    """`function` with the imports that it needs, and what else its file defines as if that were imported."""
+    """`function` with the imports and the tables that it needs, and what else its file defines as if that were
+    imported."""
     used = set(IDENTIFIER.findall(function)) - {name}
+    tables = [table for one, table in text.tables.items() if one in used]
+    used.update(word for table in tables for word in IDENTIFIER.findall(table))
     imports = [statement for statement, bound in text.imports if "*" in bound or not bound.isdisjoint(used)]
     stem = path.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
     others = sorted(text.defined & used) if stem != "__init__" else []
     if others:
         imports.append(f"from .{stem} import {', '.join(others)}")
-    return "\n".join((*imports, function))
+    return "\n".join((*imports, *tables, function))

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from torchdet_lint.program.transfer.narrowing import Narrowing
 
 _Constructor = tuple[tuple[str, str], tuple[str, str]]
-Given = dict[_Constructor, dict[str, set["Referent"]]]
+Referents = dict["Referent", None]
+"""Several referents, in the order in which the program gives them."""
+Given = dict[_Constructor, dict[str, Referents]]
 """What a constructor is given, by the class of the object and the constructor; in this by the parameter, or by the
 place in `*args`: `*0`."""
 _ROUNDS = 3
@@ -47,7 +49,7 @@ class _Argument(NamedTuple):
     what its object `kept`, by constructor and path."""
 
     parameter: str
-    known: set[Referent]
+    known: Referents
     own: list[str]
     kept: list[tuple[tuple[str, str], str]]
 
@@ -99,26 +101,24 @@ class KeptObjects:
                     if one.kind != "instance" or (one.file, one.name) != owner
                 )
             if referents:
-                kept[owner[0], owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
+                kept[owner[0], owner[1], attribute] = tuple(referents)[:REFERENTS]
         return kept
 
-    def _kept(self, given: Mapping[str, set[Referent]], constructor: tuple[str, str], path: str) -> set[Referent]:
+    def _kept(self, given: Mapping[str, Referents], constructor: tuple[str, str], path: str) -> Referents:
         """What `path`, a parameter of `constructor` or an attribute of one, `data.loader`, stands for."""
         parameter, *attributes = path.split(".")
         found = self._passed(given, constructor, parameter)
         for attribute in attributes:
-            told = (one for object_ in found for one in self.lookup.class_attribute(object_, attribute))
-            found = {one for one in told if one.kind in _GIVEN and one.file}
+            told = [one for object_ in found for one in self.lookup.class_attribute(object_, attribute)]
+            found = dict.fromkeys(one for one in told if one.kind in _GIVEN and one.file)
         return found
 
-    def _passed(
-        self, given: Mapping[str, set[Referent]], constructor: tuple[str, str], parameter: str
-    ) -> set[Referent]:
+    def _passed(self, given: Mapping[str, Referents], constructor: tuple[str, str], parameter: str) -> Referents:
         """Of what `constructor` is given, that which its `parameter` stands for: all that is left, of `*args`."""
         body = self.lookup.files.summary(constructor[0]).body(constructor[1])
         if body is None or body.stars not in _TAKES_MORE or parameter != starred(body)[0]:
-            return given.get(parameter, set())
-        return {one for name, referents in given.items() if name.startswith("*") for one in referents}
+            return given.get(parameter, {})
+        return {one: None for name, referents in given.items() if name.startswith("*") for one in referents}
 
     def _parameters(self, owner: tuple[str, str], attribute: str) -> list[tuple[tuple[str, str], str]]:
         """The constructors in which an object of `owner` is given the attribute, file and name, and the parameter, or
@@ -150,7 +150,7 @@ class KeptObjects:
             for call in calls:
                 given = found.setdefault((call.called.owner, (call.called.file, call.called.name)), {})
                 for parameter, referents in self._passed_by(call, found):
-                    given.setdefault(parameter, set()).update(referents)
+                    given.setdefault(parameter, {}).update(referents)
             if _size(found) == before:
                 break
         return found
@@ -182,13 +182,13 @@ class KeptObjects:
     def _arguments(self, node: Node, called: Referent, event: Event, body: Body) -> Iterator[_Argument]:
         """What the call `event`, which `node` makes of the constructor `called`, passes for its parameters."""
         for parameter, argument in _bound(called, body, event).items():
-            known = set[Referent]()
+            known: Referents = {}
             own: list[str] = []
             kept: list[tuple[tuple[str, str], str]] = []
             for name in argument.names:
                 for one in self.narrowing.narrowed(name, node):
                     if one.kind in _GIVEN and one.file:
-                        known.add(one)
+                        known[one] = None
                     elif one.kind == "parameter":
                         own.append(one.name)
                     elif one.kind == "unknown" and name.startswith("$self."):
@@ -196,21 +196,23 @@ class KeptObjects:
             if known or own or kept:
                 yield _Argument(parameter, known, own, kept)
 
-    def _passed_by(self, call: _Call, found: Given) -> Iterator[tuple[str, set[Referent]]]:
+    def _passed_by(self, call: _Call, found: Given) -> Iterator[tuple[str, Referents]]:
         """What a call passes for the parameters, by what is `found` so far."""
         node = call.node
         own = found.get((node.owner, (node.file, node.name)), {})
-        yield from [(name, set(one)) for name, one in self._handed_on(node, call.body, call.called, call.event, own)]
+        yield from [(name, {**one}) for name, one in self._handed_on(node, call.body, call.called, call.event, own)]
         for parameter, known, names, kept in call.arguments:
-            referents = known.union(*(own.get(name, ()) for name in names))
+            referents = {**known}
+            for name in names:
+                referents |= own.get(name, {})
             for constructor, path in kept:
                 referents |= self._kept(found.get((node.owner, constructor), {}), constructor, path)
             if referents:
                 yield parameter, referents
 
     def _handed_on(
-        self, node: Node, body: Body, referent: Referent, event: Event, given: Mapping[str, set[Referent]]
-    ) -> Iterator[tuple[str, set[Referent]]]:
+        self, node: Node, body: Body, referent: Referent, event: Event, given: Mapping[str, Referents]
+    ) -> Iterator[tuple[str, Referents]]:
         """What of that which `node` is `given` the call `event` of a function with this `body` hands on as `*args` and
         `**options`: those of `node` itself."""
         own = self.lookup.files.summary(node.file).body(node.name) if given and event.opaque else None
