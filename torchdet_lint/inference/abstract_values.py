@@ -26,6 +26,8 @@ _SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "u
 _CLASSES = 16
 # Before the path of a file and before the name of a class as it stands there.
 ELSEWHERE = "\0"
+# Behind the name of an attribute that a constructor assigns, and that is no method.
+ASSIGNED = "="
 _COUNT = lazy(r"(?:\d+d?)?")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import CIRCLE, UNKNOWN, AbstractValue, joined
+from torchdet_lint.inference.abstract_values import ASSIGNED, CIRCLE, UNKNOWN, AbstractValue, joined
 from torchdet_lint.module import names
 
 if TYPE_CHECKING:
@@ -72,12 +72,23 @@ class Attributes:
         key = (id(class_), name)
         if key not in self._told:
             self._told[key] = UNKNOWN
-            for ask in (self._registered, self._declared, self._property):
+            for ask in (self._registered, self._declared, self._property, self._of_base):
                 found = ask(class_, name)
                 if found is not UNKNOWN:
                     self._told[key] = found
                     break
         return self._told[key]
+
+    def _of_base(self, class_: Class, name: str) -> AbstractValue:
+        """An attribute that the constructor of a base in another file assigns."""
+        find = self.module.foreign
+        if find is None or self.method(class_, name) is not None:
+            return UNKNOWN
+        bases = [base for relative in self.module.family(class_) for base in self.module.base_names(relative)]
+        others = [base for base in bases if "." in base and "(" not in base and not base.startswith("@.")]
+        roots = self.module.library.roots
+        found = (find(f"{base}.{name}{ASSIGNED}") for base in others if base.partition(".")[0] not in roots)
+        return next((one for one in found if one is not None), UNKNOWN)
 
     def _registered(self, class_: Class, name: str) -> AbstractValue:
         """An attribute of a layer that was registered as a buffer or a parameter."""

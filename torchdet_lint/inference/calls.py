@@ -560,6 +560,8 @@ class Calls:
         made = [
             self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
         ]
+        if not made:
+            made = [self._one_called(self.infer(call.node.func), call)]
         found = joined(inferred or UNKNOWN for inferred in made)
         carries = found.gradient != "no" and self._unknown_call(call).gradient == "yes"
         return replace(found, gradient="yes") if carries else found

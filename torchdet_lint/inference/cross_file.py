@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.inference.abstract_values import ELSEWHERE, UNKNOWN, AbstractValue, portable
+from torchdet_lint.inference.abstract_values import ASSIGNED, ELSEWHERE, UNKNOWN, AbstractValue, portable
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
@@ -171,7 +171,9 @@ class CrossFile:
                 return UNKNOWN
             head, body = function
             code = _PROSE.sub("", body)
-            if method:
+            if method.endswith(ASSIGNED):
+                body = _assigning(body, method.removesuffix(ASSIGNED))
+            elif method:
                 body = _methods(body, method) or "    ...\n"
             elif "->" in head and not self._says_more(code):
                 body = "    ...\n"
@@ -215,7 +217,9 @@ class CrossFile:
         inference = module.shared(Inference)
         function = module.definition(name) if class_ is None else None
         found = inference.returned(function) if function is not None else UNKNOWN
-        if class_ is not None:
+        if class_ is not None and method.endswith(ASSIGNED):
+            found = inference.calls.attributes.attribute(class_, method.removesuffix(ASSIGNED))
+        elif class_ is not None:
             found = inference.calls.method_gives(class_, method) if method else inference.calls.object_gives(class_)
         module.release()
         return portable(found, path, self.library.roots)
@@ -329,6 +333,14 @@ def _methods(body: str, method: str) -> str:
         return ""
     kept = {"__init__", method, *_OWN.findall(methods[method])}
     return "".join(text for name, text in methods.items() if name in kept)
+
+
+def _assigning(body: str, attribute: str) -> str:
+    """Of the body of a class the constructor and the methods that this calls itself, where one of the class assigns
+    `attribute`."""
+    if re.search(rf"\bself\.{attribute}[ \t]*(?::[^=\n]*)?=(?!=)", body) is None:
+        return "    ...\n"
+    return _methods(body, "__init__") or "    ...\n"
 
 
 def _alone(path: str, text: _Text, name: str, function: str) -> str:
