@@ -103,9 +103,9 @@ class Conditions:
                 return _differ(places, condition)
             if condition.test == "not-in" and (sizes := numbers(self.module, value)):
                 return any(_met_by(condition, one) for one in sizes)
-            default = self._by_default(value)
-            if default is not None:
-                return _met_by(condition, default) or self._passed(value, condition)
+            told = [self._told(one, condition) for one in self._arms(value)]
+            if any(one is not None for one in told):
+                return any(told)
         if value is None and call.opaque and self._unpacked(call, condition):
             return True
         return self.module.holds(call, condition, parameters)
@@ -205,6 +205,25 @@ class Conditions:
             one is not None and isinstance(one.constant, (str, int)) and _met_by(condition, one.constant)
             for one in given
         )
+
+    def _arms(self, value: Value) -> list[Value]:
+        """What `value`, or the attribute that is given it, is one of: the arms of `a if test else b`; else itself."""
+        followed = self.module.followed(value.node, value.scope, value.order) or value
+        if isinstance(followed.node, cst.Attribute):
+            assigned = self.module.self_attribute(followed.node, followed.scope)
+            followed = assigned[0] if len(assigned) == 1 else followed
+        if not isinstance(followed.node, cst.IfExp):
+            return [value]
+        arms = (followed.node.body, followed.node.orelse)
+        return [self.module.value_at(arm, followed.scope, followed.order) for arm in arms]
+
+    def _told(self, value: Value, condition: Condition) -> bool | None:
+        """Whether the constant that `value` is, the default of the parameter that it is, or what a call in sight gives
+        that, meets `condition`; None where it is neither."""
+        if value.known:
+            return isinstance(value.constant, (str, int)) and _met_by(condition, value.constant)
+        default = self._by_default(value)
+        return None if default is None else _met_by(condition, default) or self._passed(value, condition)
 
     def _by_default(self, value: Value) -> str | int | tuple[int, ...] | None:
         """The text, number or numbers that a parameter has where the caller says nothing, as `mode="reflect"`."""
