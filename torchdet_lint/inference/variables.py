@@ -194,6 +194,8 @@ class Variables:
         """What a name of a function is that is `found`, with what the function does with it."""
         if found.is_integral and found.is_tensor and not found.distinct and self._is_inverse(name, home):
             found = replace(found, distinct=True)
+        if found.entries and self.containers.changes(name, home, by_key=True):
+            found = replace(found, entries=())
         if found == EMPTY:
             found = self.containers.filled(name, home)
         if found.dtype == "unknown" and self._usage(home).get(name) is _MASK:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 
+# Methods that put something into a dictionary.
+_FILLING = frozenset({"setdefault", "update"})
+
+
 class Containers:
     """The lists and dictionaries that functions start empty; `infer` gives the abstract value of what is put in."""
 
@@ -44,9 +48,23 @@ class Containers:
         if not entries:
             return AbstractValue(what="other")
         found = self._of(entries)
-        if keyed and all(key for key, _ in keyed):
+        if keyed and all(key for key, _ in keyed) and not self.changes(name, home):
             found = replace(found, entries=by_key((key, self.infer(value)) for key, value in keyed))
         return self._once(found, entries[0], name, home) if appended else found
+
+    def changes(self, name: str, home: Scope, *, by_key: bool = False) -> bool:
+        """Whether the function `home` puts something into the dictionary `name` by a method, or `by_key`."""
+        called = any(
+            call.attribute in _FILLING and isinstance(call.receiver, cst.Name) and call.receiver.value == name
+            for call in self.module.calls_in(home)
+        )
+        return called or (
+            by_key
+            and any(
+                isinstance(target, cst.Subscript) and names.dotted(target.value) == name
+                for target, _ in self.module.assignments_in(home)
+            )
+        )
 
     def _of(self, entries: list[cst.BaseExpression]) -> AbstractValue:
         return AbstractValue(what="other", each=joined(self.infer(entry) for entry in entries))
