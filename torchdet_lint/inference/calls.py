@@ -105,6 +105,8 @@ class Calls:
         return replace(found, gradient="no") if given and all(one == "no" for one in given) else found
 
     def _of(self, call: Call) -> AbstractValue:
+        if isinstance(call.node.func, cst.Subscript) and (held := self._object_called(call)) is not None:
+            return held  # the names are those of the container
         for name in call.own:
             found = self._called(name, call)
             if found is not None:

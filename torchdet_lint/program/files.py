@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.prefilter.outline import Outline, outline
 from torchdet_lint.program.events import KEY, MODULE, WRITTEN, Memo
 from torchdet_lint.program.launch_configs import Configs, part_at
-from torchdet_lint.program.placings import placings
+from torchdet_lint.program.objects.placings import placings
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.switches import Switches
 from torchdet_lint.program.syntax.hollow import Hollow

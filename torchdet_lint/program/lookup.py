@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, LOCATE, NAMED, TOLD, WRITTEN
 from torchdet_lint.program.launch_configs import called
-from torchdet_lint.program.placings import may_be, owner_of
+from torchdet_lint.program.objects.placings import may_be, owner_of
 from torchdet_lint.program.syntax.named_texts import DOTTED, KEYED_ITEM, OF_MODULE, spelled, unbound, with_text
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
