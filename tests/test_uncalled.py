@@ -166,6 +166,8 @@ def test_a_module_of_a_project_that_nobody_installs(project):
         ("from main import used", "eval(x)", {SPARE, KEPT}),
         ("from main import used", "globals()[x]()", {SPARE, KEPT}),
         ("from main import *", "eval(x)", set()),
+        ("import sys, main\nfrom main import used", "eval('main.' + x)", set()),
+        ("import sys, main\nfrom main import used", "globals()[x]()", {SPARE, KEPT}),
         ("import sys\nfrom main import used", "vars(sys.modules[x])[x]()", set()),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -199,14 +200,17 @@ class Unreached:
 def picks_by_name(texts: Sequence[str], project: ProjectFiles, home: str = "") -> bool:
     """Whether a file takes something by a name that it works out, from a module of the project or from its own names:
     that may be what is called, with whatever it is given there. What `home` alone names is none of another file's own
-    names, unless that takes in all that a module has."""
+    names, unless that takes in all that a module has; but `eval` may spell it out where the module is imported,
+    `eval("nets." + name)`."""
+    spelt = "|".join(map(re.escape, PurePath(home).with_suffix("").parts[-2:])) if home else ""
     modules = {part for path in texts for part in PurePath(path).with_suffix("").parts[-2:]}
     for path in texts:
         text = project.text(path)
         own = home in ("", path) or _STARS.search(text) is not None
+        evaluates = spelt != "" and re.search(rf"\bimport[ \t]+[\w., \t]*\b(?:{spelt})\b", text) is not None
         for match in _PICKS.finditer(text):
             named = match[1] or match[2]
-            if named is None and (own or match[0].startswith(_MODULES)):
+            if named is None and (own or match[0].startswith((_MODULES, "eval") if evaluates else _MODULES)):
                 return True
             if named is not None and named.rpartition(".")[2] in modules:
                 return True
