@@ -207,7 +207,7 @@ def picks_by_name(texts: Sequence[str], project: ProjectFiles, home: str = "") -
     for path in texts:
         text = project.text(path)
         own = home in ("", path) or _STARS.search(text) is not None
-        evaluates = spelt != "" and re.search(rf"\bimport[ \t]+[\w., \t]*\b(?:{spelt})\b", text) is not None
+        evaluates = spelt != "" and re.search(rf"\bimport[ \t]+[\w., \t]{{0,200}}\b(?:{spelt})\b", text) is not None
         for match in _PICKS.finditer(text):
             named = match[1] or match[2]
             if named is None and (own or match[0].startswith((_MODULES, "eval") if evaluates else _MODULES)):
