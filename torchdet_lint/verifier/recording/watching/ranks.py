@@ -1,9 +1,15 @@
-"""A process that joins a process group -> its rank, by which it is called in the trace."""
+"""A process that joins a process group -> its rank, by which it is called in the trace.
+
+A deadlock of torch's that recording would make likely is kept away too. A `DistributedDataParallel` that outlives
+`destroy_process_group()` is the last to hold its group: its reducer ends it with the GIL held, and waits for threads of
+gloo, which want the GIL to let go of a tensor that Python has seen. A recorded program's Python sees every tensor.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -36,3 +42,26 @@ def watch(run: Run, patches: Patches) -> None:
 
     for module in (distributed, distributed.distributed_c10d):
         patches.set(module, "init_process_group", init_process_group)
+    _outlive_reducers(patches)
+
+
+def _outlive_reducers(patches: Patches) -> None:
+    """Have Python, which gives the GIL away for it, be the last to hold the group of a reducer."""
+    kind = torch.nn.parallel.DistributedDataParallel
+    original: Any = getattr(kind, "_ddp_init_helper", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def _ddp_init_helper(model: Any, *args: Any, **named: Any) -> Any:
+        result = original(model, *args, **named)
+        for holder in (getattr(model, "reducer", None), getattr(model, "logger", None)):
+            if holder is not None:
+                weakref.finalize(holder, _let_go, model.process_group).atexit = False
+        return result
+
+    patches.set(kind, "_ddp_init_helper", _ddp_init_helper)
+
+
+def _let_go(_: object) -> None:
+    """Called with a group once its reducer is gone."""
