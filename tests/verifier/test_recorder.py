@@ -193,6 +193,23 @@ def test_a_write_through_numpy_is_noticed_where_it_is_read(tmp_path):
     assert marks[0].outside[0] != marks[1].outside[0]
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_a_view_of_all_that_came_from_numpy_is_no_second_arrival(tmp_path, written):
+    """Images are often transposed and then read: the bytes are those that were digested as they came."""
+
+    def body():
+        image = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+        x = torch.from_numpy(image)
+        if written:
+            image[1, 1, 1] = 7
+        return x.permute(2, 0, 1).contiguous(), x.view(4, 6).neg(), x[:1].neg()
+
+    opened = record(tmp_path, body)
+    read = [*named(opened, "aten.clone"), *named(opened, "aten.neg")]
+    assert [bool(row.flags & trace.OUTSIDE) for _, row in read] == [written, False, True]
+    assert read[0][1].inputs == read[1][1].inputs
+
+
 @pytest.mark.parametrize("hand", [lambda x: x.numpy(), np.asarray, lambda x: np.stack([x, x])[0]])
 def test_what_numpy_is_handed_is_recorded_as_a_read(tmp_path, hand):
     def body(value):

@@ -6,6 +6,7 @@ the storage it is. Memory that torch did not allocate, and what came from outsid
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -23,6 +24,25 @@ CLEAN = hashing.MASK - 1
 UNWRITTEN = 1
 PART = hashing.MASK + 1
 _SEQUENCE = 1 << 60
+_MOST_FORMS = 65_536
+
+
+class Form(NamedTuple):
+    """How memory of others' was digested the last time: all of it, from one seed, which gave what is `known` of it."""
+
+    memory: Any
+    seed: int
+    known: int | None
+
+
+def covers(tensor: torch.Tensor, memory: Any) -> bool:
+    """Whether a tensor is a view of all of `memory` and of nothing else."""
+    try:
+        if tensor.data_ptr() != ctypes.addressof(memory) or tensor.nbytes != len(memory):
+            return False
+        return tensor.is_contiguous() or bool(hashing.dense_seed(tensor.shape, tensor.stride()))
+    except (RuntimeError, NotImplementedError):
+        return False
 
 
 class Memory(NamedTuple):
@@ -84,6 +104,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
     numeric = (float, int, bool, complex)
     dataless = {type(None), torch.dtype, torch.layout, torch.device, torch.memory_format, torch.Generator, str}
     last_unwritten = 0
+    forms: dict[int, Form] = {}
 
     def read(arguments: Any, tensors: list[int], numbers: list[int], came: list[tuple[int, int]]) -> int:  # noqa: C901
         flags = 0
@@ -135,7 +156,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 foreign.discard(base)
             if known is None or base in foreign:
                 borrowed = base in loans
-                now = lent(value, base) if borrowed else located(value)[0] & CLEAN
+                now = lent(value, base) if borrowed else looked_at(value, base, known)
                 if known != now:
                     owners[base] = now
                     if not borrowed:
@@ -151,6 +172,15 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 flags |= unwritten(base, came)
             tensors.append(known + part)
         return flags
+
+    def looked_at(value: torch.Tensor, base: int, known: int | None) -> int:
+        """What stands in memory of others', the same for every view of all that was digested the last time."""
+        form = forms.get(base)
+        if form is not None and form.known == known and covers(value, form.memory):
+            now = digest(form.memory, form.seed) & CLEAN
+            forms[base] = form._replace(known=now)
+            return now
+        return located(value)[0] & CLEAN
 
     def unwritten(base: int, came: list[tuple[int, int]]) -> int:
         """A part of this memory may be written by nothing; NumPy may have written the rest, nobody knows how much."""
@@ -185,10 +215,24 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 base = base_of(tensor)
                 loans.pop(base, None)
                 foreign.add(base)
+                note_form(tensor, base)
                 return trace.SHARED if tensor.is_cpu and tensor.untyped_storage().is_shared() else 0
         except (RuntimeError, NotImplementedError):
             pass
         return 0
+
+    def note_form(tensor: torch.Tensor, base: int) -> None:
+        """What is known of memory of others' is what `tensor` holds."""
+        known = owner(base)
+        if ((form := forms.get(base)) is not None and form.known == known) or not tensor.is_cpu:
+            return
+        if len(forms) > _MOST_FORMS:
+            forms.clear()
+        table = tables.get(tensor.dtype)
+        if table is not None and tensor.is_contiguous():
+            seed, at = table[tensor.shape]
+            if at is not None:
+                forms[base] = Form(at(tensor.data_ptr()), seed, known)
 
     def own(tensor: torch.Tensor) -> bool:
         """Whether torch allocated the memory of a tensor, and no other process has it."""
