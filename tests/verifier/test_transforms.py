@@ -38,6 +38,22 @@ class RandomCrop:
         return self.get_params(image, 3)
 """
 
+SECOND = """
+import torch
+
+class RandomCrop(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size = size, size
+
+    def {name}(self, flat_inputs):
+        room = flat_inputs[0].size[0] - self.size[0]
+        return dict(top=int(torch.randint(0, room, size=(1,))), noise=torch.rand(2))
+
+    def forward(self, image):
+        return self.{name}([image])
+"""
+
 SCRIPTED = """
 import math
 import torch
@@ -107,6 +123,27 @@ def test_what_a_transform_draws_is_told_as_drawn_with_the_size_of_the_image(tmp_
     assert (first.flags & trace.RANDOM, first.seed, second.seed) == (trace.RANDOM, 5, 6)
     assert first.digests != second.digests
     assert (first.scalars == second.scalars, first.scalars == wider.scalars) == (True, False)
+
+
+@pytest.mark.parametrize("name", ["make_params", "_get_params"])
+def test_what_a_transform_of_the_second_kind_draws_hangs_on_its_settings_too(tmp_path, library, name):
+    folder = tmp_path / "torchvision" / "transforms" / "v2"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "_geometry.py").write_text(SECOND.format(name=name))
+
+    def body(pixels, size):
+        torch.manual_seed(5)
+        library("v2._geometry").RandomCrop(size)(Image(pixels))
+
+    called = f"transforms.RandomCrop.{name}"
+    first, again, wider, smaller = (
+        only(recorded(tmp_path, lambda given=given: body(*given), str(number)), called)[0]
+        for number, given in enumerate((([0] * 90, 30), ([0] * 90, 30), ([0] * 91, 30), ([0] * 90, 20)))
+    )
+    assert (first.flags & trace.RANDOM, first.seed, len(first.digests)) == (trace.RANDOM, 5, 2)
+    assert first == again
+    assert first.scalars not in (wider.scalars, smaller.scalars)
 
 
 def test_what_is_written_in_place_is_known_to_what_reads_it(tmp_path, library):

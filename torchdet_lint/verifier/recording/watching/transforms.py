@@ -75,8 +75,14 @@ def _recorded(
 
 
 def _form(value: Any) -> Any:
-    """The size of an image that is no tensor, on which what is drawn depends."""
-    return None if isinstance(value, torch.Tensor) else getattr(value, "shape", None) or getattr(value, "size", None)
+    """What is no tensor in it, on which what is drawn depends: the size of an image, the settings of a transform."""
+    if isinstance(value, torch.Tensor):
+        return None
+    if isinstance(value, (list, tuple)):
+        return [*map(_form, value)]
+    if isinstance(value, torch.nn.Module):
+        return [setting for name, setting in vars(value).items() if not name.startswith("_")]
+    return getattr(value, "shape", None) or getattr(value, "size", None)
 
 
 def _needs_gradient(values: Iterable[Any]) -> bool:
