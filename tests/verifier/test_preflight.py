@@ -84,6 +84,19 @@ def test_listed_and_digested_data_are_compared_by_size(machine, tmp_path):
     assert "differ" not in text(report).splitlines()[1]
 
 
+def test_a_part_that_one_machine_was_not_asked_for_is_not_compared(machine, tmp_path):
+    whole = json.loads(machine.read_text())
+    without = tmp_path / "b.json"
+    without.write_text(json.dumps({**whole, "weights": {}, "data": {}, "variables": {}}))
+    one, other = compare_preflight(machine, without), compare_preflight(without, without)
+    has = f"({machine.name} has them)"
+    assert one.not_compared == (f"weights {has}", f"data {has}", "generators")
+    assert not [part.name for part in one.parts if part.differing and part.name != "variables"]
+    assert f"not compared, since the files do not both have them: weights {has}, " in text(one)
+    assert (other.ok, other.not_compared) == (True, ("weights", "data", "generators"))
+    assert "variables (0)" in text(other)
+
+
 def test_in_a_program_the_flags_and_generators_are_its_own(tmp_path):
     torch.manual_seed(3)
     random.seed(3)

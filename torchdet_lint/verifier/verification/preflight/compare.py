@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 256 << 20
 _SHOWN = 4
+_ASKED_FOR = ("weights", "data", "generators")
+"""Parts that a file has only where they were asked for."""
 _MEANING = {
     "machine": "Floating-point results may differ between machines of another kind, release or number of threads.",
     "packages": "Other releases of these may compute, draw or load in another way. Install the same ones.",
@@ -67,8 +69,8 @@ def compare_preflight(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> P
         if name == "data" and one.contents != two.contents:
             left, right = _sizes(left), _sizes(right)
             missing.append("contents of the data")
-        if not left and not right:
-            missing.append(name)
+        if name in _ASKED_FOR and not (left and right):
+            missing.append(f"{name} ({Path(a if left else b).name} has them)" if left or right else name)
             continue
         found = differing(left, right)
         parts.append(PartReport(name, len({**left, **right}), found, _MEANING[name] if found else ""))
