@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from torchdet_lint.verifier import cli
 from torchdet_lint.verifier.patching import reach
 from torchdet_lint.verifier.patching.inheritance import with_bootstrap
+from torchdet_lint.verifier.patching.patches import Patches
 
 HOME = Path(__file__).parents[2]
 
@@ -28,7 +30,6 @@ HOME = Path(__file__).parents[2]
         ("python -S -c 1", None, "with -S"),
         ([sys.executable, "job.py"], {"PATH": "/bin"}, "PYTHONPATH"),
         ([sys.executable, "job.py"], with_bootstrap({}, {}), ""),
-        ([sys.executable, "/lib/torch/_inductor/compile_worker/__main__.py", "--workers=2"], {}, ""),
         (["ls"], {}, ""),
         ([], None, ""),
         (7, None, ""),
@@ -44,6 +45,19 @@ def test_an_isolated_interpreter_is_reached_where_the_package_is_installed(monke
     for installed in (True, False):
         monkeypatch.setattr(reach, "_has_path_file", lambda installed=installed: installed)
         assert bool(reach.why_unreached([sys.executable, "-I", "job.py"], None)) is not installed
+
+
+@pytest.mark.parametrize(("file", "told"), [("torch/_inductor/cpu_vec_isa.py", 0), ("torch/hub.py", 1)])
+def test_what_the_compiler_starts_runs_nothing_of_the_programs(file, told):
+    said = []
+    source = "import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', '1'], check=True)\n"
+    patches = Patches()
+    reach.watch(patches, types.SimpleNamespace(report=lambda *words: said.append(words)))
+    try:
+        exec(compile(source, f"/lib/site-packages/{file}", "exec"), {})
+    finally:
+        patches.undo()
+    assert len(said) == told
 
 
 def verify(folder, source, *options):

@@ -47,10 +47,15 @@ def starter(thread: threading.Thread) -> str:
         while found is not None and found.f_code is not _START:
             found = found.f_back
         if found is not None and found.f_locals.get("self") is thread:
-            while found is not None and _passes_on(found.f_code.co_filename):
-                found = found.f_back
-            return found.f_code.co_filename if found is not None else ""
+            return asker(found)
     return ""
+
+
+def asker(frame: FrameType | None) -> str:
+    """The file of the first frame, from `frame` up, that is not ours or the standard library's; empty for none."""
+    while frame is not None and _passes_on(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame.f_code.co_filename if frame is not None else ""
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

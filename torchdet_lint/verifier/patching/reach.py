@@ -6,10 +6,12 @@ import functools
 import os
 import re
 import shlex
+import sys
 import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.verifier.patching.frames import asker
 from torchdet_lint.verifier.patching.inheritance import BOOTSTRAP
 from torchdet_lint.verifier.patching.patches import after_import
 
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
 _COMPILER = os.path.join("torch", "_inductor", "")  # noqa: PTH118
-"""In the command line of the processes in which torch.compile compiles."""
+"""Where torch.compile starts processes in which it compiles, and tries what the processor can: none runs the program's
+code.
+"""
 _FLAGS = re.compile(r"-[a-zA-Z]+")
 
 
@@ -36,7 +40,7 @@ def watch(patches: Patches, reporter: Reporter) -> None:
         @functools.wraps(original)
         def __init__(self: Any, args: Any, *more: Any, **named: Any) -> None:  # noqa: N807
             reason = why_unreached(args, named.get("env"))
-            if reason:
+            if reason and _COMPILER not in asker(sys._getframe(1)):
                 reporter.report("", f"a Python process starts {reason}: what it does is neither recorded nor changed")
             original(self, args, *more, **named)
 
@@ -50,8 +54,6 @@ def why_unreached(arguments: Any, environment: Mapping[str, str] | None) -> str:
     """Why a command line would not run the bootstrap, in a few words; empty where it would, or is no Python."""
     words = _words(arguments)
     if not words or not _PYTHON.fullmatch(Path(words[0]).name):
-        return ""
-    if any(_COMPILER in word for word in words[1:]):
         return ""
     flags = "".join(_flags(words[1:]))
     if "S" in flags:
