@@ -344,11 +344,31 @@ def test_memory_that_nothing_has_written_is_told_where_it_was_allocated(tmp_path
     assert "allocated there, read at" in text(compare_traces(*paths))
 
 
-def test_a_compiled_region_is_one_op_whatever_runs_inside(tmp_path, monkeypatch):
+KERNELS = """
+cpp_fused_sum_0 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+        out_ptr0[0] = tmp_acc0;
+''')
+cpp_fused_add_embedding_dense_backward_1 = async_compile.cpp_pybinding(['const float*', 'float*'], r'''
+        atomic_add_vec<float, 2, 1>(out_ptr0, tmp1, tmp0);
+''')
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "op", "said"),
+    [
+        (KERNELS, f"{trace.REGION}.embedding_dense_backward", "its embedding_dense_backward adds"),
+        (KERNELS.replace("_embedding", "_x"), f"{trace.REGION}.cpp_fused_add_x_dense_backward_1", "backward_1 adds"),
+        (KERNELS.replace("atomic_add_vec<", "add_vec<"), trace.REGION, "a kernel of Inductor's may add"),
+        (None, trace.REGION, "a kernel of Inductor's may add"),
+    ],
+)
+def test_a_compiled_region_is_one_op_whatever_runs_inside(tmp_path, monkeypatch, source, op, said):
     """`CompiledFxGraph` is what Inductor makes of a graph; here one that is written by hand."""
 
     class CompiledFxGraph:
         mutated_input_idxs = (1,)
+        source_code = source
 
         def __call__(self, inputs):
             first, second = inputs
@@ -373,15 +393,16 @@ def test_a_compiled_region_is_one_op_whatever_runs_inside(tmp_path, monkeypatch)
     assert [site.op for site in opened.sites(opened.main)] == [
         "aten.zeros",
         "aten.ones",
-        trace.REGION,
+        op,
         "aten.add.Tensor",
     ]
     differing = compare_traces(*paths)
     (cause,) = differing.causes
     for report in (differing, compare_traces(paths[0], paths[0])):
         assert any("inside of compiled code" in note for note in report.not_covered)
-    assert (cause.op, cause.source, cause.rule) == (trace.REGION, "op", "TDL203")
+    assert (cause.op, cause.source, cause.rule) == (op, "op", "TDL203")
     assert "torch.compile compiled" in cause.message
+    assert f"{said} in another order" in cause.message.replace(" with atomics", "")
     assert not hasattr(CompiledFxGraph.__call__, "__wrapped__")
 
 

@@ -320,13 +320,11 @@ def on_the_way(item: Divergence, partings: Sequence[Parting], root: Path) -> Dec
 
 def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explanation:
     site = item.site
-    if site.op == REGION:
-        return Explanation(
-            "code that torch.compile compiled read equal values and wrote different ones: a kernel of Inductor's may "
-            "add in another order each time",
-            "TDL203",
-            ("TDL207", "TDL501"),
-        )
+    if site.op.startswith(REGION):
+        of = site.op.removeprefix(REGION).lstrip(".")
+        why = f"its {of} adds with atomics" if of else "a kernel of Inductor's may add"
+        words = "code that torch.compile compiled read equal values and wrote different ones"
+        return Explanation(f"{words}: {why} in another order each time", "TDL203", ("TDL207", "TDL501"))
     if site.op == GRAPH:
         return Explanation(
             "a CUDA graph read equal values and wrote different ones: one of the ops that it captured is not "

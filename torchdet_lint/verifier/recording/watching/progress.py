@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _python_dispatch
 
-from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.patching.patches import Patches, after_import
+from torchdet_lint.verifier.recording.op import regions
 from torchdet_lint.verifier.recording.op.places import current_node
 from torchdet_lint.verifier.recording.watching import (
     constraints,
@@ -173,7 +173,7 @@ def _watch_regions(run: Run, patches: Patches, module: Any, keep_compiler_out: C
         # A boxed call empties the list that it is given.
         given = list(inputs)
         changed = [given[number] for number in mutated if number < len(given)]
-        return stream.whole(trace.REGION, given, lambda: original(graph, inputs), lambda out: (out, changed))
+        return stream.whole(regions.called(graph), given, lambda: original(graph, inputs), lambda out: (out, changed))
 
     keep_compiler_out(__call__)
     patches.set(kind, "__call__", __call__)
