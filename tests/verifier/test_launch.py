@@ -357,11 +357,32 @@ def test_another_interpreters_path_is_never_replaced_by_ours(tmp_path):
         (["uv", "run", "torchrun", "a.py"], "torch.distributed.run", ("a.py",)),
         ([str(Path(sys.executable).parent / "torchrun"), "a.py"], "torch.distributed.run", ("a.py",)),
         (["accelerate", "launch", "--cpu", "a.py"], "accelerate.commands.launch", ("--cpu", "a.py")),
+        (["deepspeed", "--num_gpus=2", "a.py"], "deepspeed.launcher.runner", ("--num_gpus=2", "a.py")),
     ],
 )  # fmt: skip
 def test_a_launcher_is_run_as_its_module(words, module, arguments):
     program = Program.parse(words)
     assert (program.kind, program.target, program.arguments) == ("module", module, arguments)
+
+
+@pytest.mark.parametrize(
+    ("content", "taken"),
+    [("#!/env/bin/python3.11\nimport tune\n", True), ("#!/bin/sh\nexec tune\n", False), ("\x7fELF python", False)],
+)
+def test_a_command_that_a_package_installed_is_its_script(tmp_path, monkeypatch, content, taken):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "tune").write_text(content)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    monkeypatch.chdir(tmp_path)
+    if not taken:
+        with pytest.raises(LaunchError, match="tune: no such file"):
+            Program.parse(["tune", "run"])
+        return
+    program = Program.parse(["tune", "run", "--nproc=2"])
+    assert (program.kind, program.target, program.arguments) == ("script", str(folder / "tune"), ("run", "--nproc=2"))
+    (tmp_path / "tune").touch()
+    assert Program.parse(["tune"]).target == "tune"
 
 
 @pytest.mark.parametrize(

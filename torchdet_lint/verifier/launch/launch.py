@@ -38,6 +38,7 @@ CHILD = Path(__file__).with_name("child.py")
 _LAUNCHERS = (
     (["torchrun"], "torch.distributed.run"),
     (["accelerate", "launch"], "accelerate.commands.launch"),
+    (["deepspeed"], "deepspeed.launcher.runner"),
 )
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
 _FLAG = re.compile(r"-(?:[uBqdvbO]+|[WX].+)")
@@ -68,7 +69,8 @@ class Program:
     @classmethod
     def parse(cls, words: list[str]) -> Program:
         """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`, each also after
-        `python` with flags, and after `uv run`; `torchrun …` and `accelerate launch …`. Raises `LaunchError`.
+        `python` with flags, and after `uv run`; `torchrun …` and the like; a command that a package installed. Raises
+        `LaunchError`.
         """
         rest = words[1:] if words[:1] == ["--"] else words
         rest, flags = _without_interpreter(rest)
@@ -84,6 +86,8 @@ class Program:
         if not rest:
             raise LaunchError("which program? give a script, a notebook, or -m and a module")
         path = Path(rest[0])
+        if (command := _installed_command(rest[0])) is not None:
+            return cls("script", str(command), tuple(rest[1:]))
         if not path.exists():
             raise LaunchError(f"{rest[0]}: no such file")
         return cls("notebook" if path.suffix == ".ipynb" else "script", rest[0], tuple(rest[1:]))
@@ -123,6 +127,18 @@ def _as_module(words: list[str]) -> list[str]:
                 raise LaunchError(f"{words[0]} belongs to another interpreter than the one that runs torchdet-lint")
             return ["-m", module, *words[len(launcher) :]]
     return words
+
+
+def _installed_command(word: str) -> Path | None:
+    """The script of Python's that a package installed beside the interpreter under this name, where no file here has
+    it: `tune run …`.
+    """
+    command = Path(sys.executable).parent / word
+    if os.sep in word or Path(word).exists() or not command.is_file():
+        return None
+    with command.open("rb") as opened:
+        first = opened.read(2) + opened.readline()
+    return command if first.startswith(b"#!") and b"python" in first else None
 
 
 def starts_ranks(program: Program) -> bool:
