@@ -695,6 +695,49 @@ def test_bare_numbers_that_follow_the_clock_are_times(tmp_path):
     assert "standard output tells times in 3 lines, the first of which is line 1" in report.not_covered[0]
 
 
+PROCESSES = """
+import multiprocessing, subprocess, sys, threading, time
+import torch
+
+def work(rank):
+    torch.manual_seed(rank)
+    started = time.time()
+    time.sleep(0.01)
+    print(rank, torch.rand(1).item(), RESULT, "|", time.time() - started, flush=True)
+
+if __name__ == "__main__":
+    started = time.perf_counter()
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=work, args=(rank,)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    subprocess.run([sys.executable, "timed.py"], check=True)
+    for process in processes:
+        process.join()
+    print(time.perf_counter() - started)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize(
+    ("result", "more", "verdict"),
+    [
+        ("0.5", "", "identical"),
+        ("random.SystemRandom().random()", "import random\n", "diverged"),
+        ("0.5", "    (thread := threading.Thread(target=work, args=(3,))).start()\n    thread.join()\n", "diverged"),
+    ],
+)
+def test_times_of_several_processes_are_told_from_their_results(tmp_path, result, more, verdict):
+    """Not where threads print: the order of their lines is no other's."""
+    (tmp_path / "timed.py").write_text("import time\nnow = time.time()\ntime.sleep(0.01)\nprint(time.time() - now)\n")
+    source = PROCESSES.replace("RESULT", result)
+    source = f"{more}{source}" if more.startswith("import") else f"{source}{more}"
+    report = verified(tmp_path, source, times=True)
+    assert report.verdict == verdict, text(report)
+    if verdict == "identical":
+        assert "standard output tells times in 4 lines, the first of which is line 1" in report.not_covered[0]
+
+
 @pytest.mark.parametrize(
     "number",
     [
