@@ -2973,3 +2973,48 @@ def test_of_dropout_that_is_left_on_the_help_speaks_of_evaluation_mode(project):
     assert finding.help.startswith("Call `net.eval()`")
     (finding,) = lint(project(main_DOT_py=made + used + "print(torch.rand(3))\n"))
     assert finding.help.startswith("Seed at the start")
+
+
+@pytest.mark.parametrize(
+    ("head", "is_program"),
+    [
+        ("from .net import draw\n\nprint(draw())\n", False),
+        ("try:\n    from .net import draw\nexcept ImportError:\n    from net import draw\n\nprint(draw())\n", True),
+        ("from net import draw\n\nprint(draw())\n", True),
+    ],
+)
+def test_what_has_its_place_in_a_package_is_no_program(project, head, is_program):
+    layer = "import torch\n\n\ndef draw():\n    return torch.rand(3)\n"
+    folder = project(main_DOT_py=f"import torch\n\n{GUARD}    print(torch.ones(3))\n")
+    (folder / "lib").mkdir()
+    (folder / "lib/net.py").write_text(layer)
+    (folder / "lib/tool.py").write_text(f"{head}\ndef run():\n    return draw()\n")
+    assert bool(codes(lint(folder))) is is_program
+
+
+@pytest.mark.parametrize(
+    ("head", "is_program"),
+    [
+        ("import warnings\n\nwarnings.filterwarnings('ignore')\n", False),
+        ("import logging\n\nlogger = logging.getLogger(__name__)\n", False),
+        ("import sys\n\nsys.path.append('.')\n", False),
+        ("import pandas as pd\n\npd.set_option('display.width', 100)\n", False),
+        ("print('net')\n", True),
+    ],
+)
+def test_what_only_sets_up_is_no_program(project, head, is_program):
+    net = (
+        "import torch.nn.functional as F\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.body = nn.Conv2d(3, 3, 1)\n\n    def forward(self, x):\n"
+        "        return F.interpolate(self.body(x), size=(8, 8), mode='bilinear')\n"
+    )
+    main = (
+        "import sys\nimport torch\nfrom window import Application, Widget\nfrom net import Net\n\n"
+        "torch.set_grad_enabled(False)\n\n\nclass Window(Widget):\n    def __init__(self, net):\n"
+        "        super().__init__()\n        self.net = net\n\n    def pressed(self):\n"
+        f"        print(self.net(torch.ones(1, 3, 4, 4).cuda()))\n\n\n{GUARD}    net = Net().cuda()\n"
+        "    net.load_state_dict(torch.load('net.pt'))\n    window = Window(net)\n    Application(sys.argv).exec()\n"
+    )
+    tool = f"from net import Net\n{head}\n\ndef run(x):\n    return Net()(x)\n"
+    folder = project(net_DOT_py=net, tool_DOT_py=tool, main_DOT_py=main)
+    assert (("TDL403", 11) in codes(lint(folder))) is is_program

@@ -54,7 +54,7 @@ class EntryPoints:
                 continue
             elif outline.guard or name.endswith(".ipynb"):
                 found.append(path)
-            elif outline.works and name.endswith((".py", ".pyw")):
+            elif outline.works and name.endswith((".py", ".pyw")) and not _is_of_its_package(outline.imports):
                 perhaps.append(path)
         if perhaps:
             found += [path for path in perhaps if path not in self.all_imported and not self.files.is_part(path)]
@@ -213,6 +213,13 @@ def _led_to(start: Iterable[str], leads: Callable[[str], Iterable[str]]) -> set[
                 seen.add(file)
                 queue.append(file)
     return seen
+
+
+def _is_of_its_package(imports: Iterable[str]) -> bool:
+    """Whether a file imports by its place in a package alone, `from .net import Net`: it cannot be started by its path.
+    """
+    names = {*imports}
+    return any(dotted.startswith(".") and dotted.lstrip(".") not in names for dotted in names)
 
 
 def _picks_modules(text: str) -> bool:

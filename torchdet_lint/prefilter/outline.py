@@ -18,9 +18,15 @@ _IMPORTS = lazy(
     r"[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
     r"|import[ \t]+(?P<plain>[^\n#]*))"
 )
+# What a module sets up for whoever imports it: what is shown, how, and where modules are looked for.
+_SET_UP = (
+    r"(?:warnings|matplotlib|mpl|plt|pd|pandas|np|numpy|torch|sys\.path|logging|sns|seaborn|cv2)\."
+    r"(?:filterwarnings|simplefilter|use|switch_backend|set_option|set_printoptions|append|insert|basicConfig"
+    r"|set_style|set_theme|setNumThreads)\b"
+)
 _WORK = lazy(
     r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import)\b"
-    r"|\w+[ \t]*=[ \t]*lambda\b)"
+    rf"|\w+[ \t]*=[ \t]*(?:lambda|logging\.getLogger)\b|{_SET_UP})"
     r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w[ \t]*\()",
     re.MULTILINE,
 )
