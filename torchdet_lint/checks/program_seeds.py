@@ -46,7 +46,8 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
         if entry.draws(name) and not entry.seeds_draws(name) and entry.seed_reaches(name)
     )
     change: Change = entry.seeds(missing) if library in missing else Withhold(_IN_PROCESSES)
-    variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
+    only_cuda = library == "torch" and "seed:cuda" in entry.effects and "some:torch" not in entry.effects
+    variant = "cuda-only" if only_cuda else ""
     details = {"draw": draw.shown, "place": entry.place(draw, here)}
     if library not in missing:
         details["help"] = "processes"

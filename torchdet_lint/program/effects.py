@@ -268,7 +268,11 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
             if passed in inner or (kind == "first" and _left_open(step.branch)):
                 # None: by the `if`s of this function alone, which may hold the seed too.
                 found[passed] = ref if passed in inner else None
-    _combine_seeds(found, arms, step, inner, [key for key in fresh if key.startswith("seed:")])
+    seeds = [key for key in fresh if key.startswith("seed:")]
+    if step.now and step.runs_here and not step.apart and _cuda_is_seeded_instead(found, arms, step, inner):
+        found.setdefault("some:torch", found.pop("seed:torch", inner.get("seed:torch")))
+        seeds = [key for key in seeds if key != "seed:torch"]
+    _combine_seeds(found, arms, step, inner, seeds)
 
 
 def _descend(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
@@ -301,6 +305,21 @@ def _combine_seeds(
         if step.now and step.runs_here:
             _judge(found, arms, step, generator, inner)
         found.setdefault(key, inner[key])
+
+
+def _cuda_is_seeded_instead(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> bool:
+    """Whether one arm of an `if` seeds torch, as nothing else does, and with `step`, whose effects are `inner`, the
+    other one CUDA alone. `arms` remembers in which arms torch and CUDA are seeded."""
+    branch = _left_open(step.branch)
+    for key in ("seed:torch", "seed:cuda"):
+        if key in inner:
+            arms[f"{key}{branch}"] = branch
+    if not branch or inner.keys().isdisjoint(("seed:torch", "seed:cuda")):
+        return False
+    other = (*branch[:-1], -branch[-1])
+    torch = {arm for key, arm in arms.items() if key.startswith("seed:torch")}
+    cuda = {arm for key, arm in arms.items() if key.startswith("seed:cuda")}
+    return len(torch) == 1 and torch <= {branch, other} and not ({branch, other} - torch).isdisjoint(cuda)
 
 
 def _left_open(branch: tuple[int, ...]) -> tuple[int, ...]:
