@@ -121,6 +121,13 @@ SHUFFLED = (
 )
 
 
+def test_before_torch_1_6_the_sampler_will_take_the_generator(capsys: pytest.CaptureFixture[str]) -> None:
+    sampled = SHUFFLED.replace("shuffle=True", "sampler=torch.utils.data.RandomSampler([1])")
+    put(x_DOT_py=sampled, requirements_DOT_txt="torch==1.5\n")
+    (found,) = (one for one in findings(capsys, ".") if one["code"] == "TDL302")
+    assert found["help"].startswith("Pass `generator=torch.Generator().manual_seed(seed)` to the sampler once")
+
+
 def test_the_nearest_requirement_on_torch_holds_for_each_file(capsys: pytest.CaptureFixture[str]) -> None:
     """Each experiment of a project may have an environment of its own."""
     put(a__b__x_DOT_py=SHUFFLED, c__x_DOT_py=SHUFFLED, x_DOT_py=SHUFFLED,

@@ -367,6 +367,8 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         else:
             changes, safe = (reason,), None
         details = {"shuffle": shuffle.source if shuffle else "", **_help(changes)}
+        if variant == "sampler" and "help" in details:
+            details["help"] = "older-sampler"
         yield Violation(call.node, details, variant, changes=changes, applicability=safe)
 
 
