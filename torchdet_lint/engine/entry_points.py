@@ -216,7 +216,7 @@ def _led_to(start: Iterable[str], leads: Callable[[str], Iterable[str]]) -> set[
 
 
 def _is_of_its_package(imports: Iterable[str]) -> bool:
-    """Whether a file imports by its place in a package alone, `from .net import Net`: it cannot be started by its path."""
+    """Whether a file imports by its place in a package alone, `from .net import Net`: no path starts it."""
     names = {*imports}
     return any(dotted.startswith(".") and dotted.lstrip(".") not in names for dotted in names)
 
