@@ -25,7 +25,6 @@ _TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.M
 _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
 _PICKERS = ("import_module", "__import__", "instantiate", "resolve_name")
-_TRAINS = lazy(r"backward|fit|train")
 _CHECK = lazy(r"check_.*\.py")
 _INSTALLED = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
@@ -54,28 +53,11 @@ class EntryPoints:
                 continue
             elif outline.guard or name.endswith(".ipynb"):
                 found.append(path)
-            elif outline.works and name.endswith((".py", ".pyw")) and not _is_of_its_package(outline.imports):
+            elif outline.works and name.endswith((".py", ".pyw")):
                 perhaps.append(path)
         if perhaps:
             found += [path for path in perhaps if path not in self.all_imported and not self.files.is_part(path)]
         return sorted(found)
-
-    def imported_scripts(self) -> list[str]:
-        """The linted files without a main guard that do something at top level and that others import, in order: they
-        are programs too where that is to train. None of a package is."""
-        return [
-            path
-            for path in sorted(self.records)
-            if path in self.all_imported
-            and self.records[path].outline.works
-            and not self.records[path].outline.guard
-            and path.endswith((".py", ".pyw"))
-            and os.path.join(os.path.dirname(path), "__init__.py") not in self.records
-            and os.path.basename(path) != "setup.py"
-            and not TEST_FILE.fullmatch(os.path.basename(path))
-            and _TRAINS.search(self.files.text(path)) is not None
-            and not self.files.is_part(path)
-        ]
 
     def _is_program(self, path: str) -> bool:
         """Whether a file that is named like a test has a main guard and defines no test."""
@@ -213,12 +195,6 @@ def _led_to(start: Iterable[str], leads: Callable[[str], Iterable[str]]) -> set[
                 seen.add(file)
                 queue.append(file)
     return seen
-
-
-def _is_of_its_package(imports: Iterable[str]) -> bool:
-    """Whether a file imports by its place in a package alone, `from .net import Net`: no path starts it."""
-    names = {*imports}
-    return any(dotted.startswith(".") and dotted.lstrip(".") not in names for dotted in names)
 
 
 def _picks_modules(text: str) -> bool:

@@ -16,7 +16,7 @@ from torchdet_lint.engine.record import Whole
 from torchdet_lint.engine.settled import Settling
 from torchdet_lint.finding import Cause, Location
 from torchdet_lint.program.call_graph import Project
-from torchdet_lint.program.effects import STARTED, Effects, Node, Ref, trains
+from torchdet_lint.program.effects import STARTED, Effects, Node, Ref
 from torchdet_lint.program.entry import Entry, Reported
 from torchdet_lint.program.events import MODULE, Memo
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -116,7 +116,7 @@ class ProgramRun:
         """What the rules find in every program, and what the programs say of single files."""
         self.linter.relied()
         entries: list[Entry] = []
-        for path in self._programs():
+        for path in self.points.paths():
             self.linter.pause()
             try:
                 project = self.project.of_program(Node(path, STARTED))
@@ -164,18 +164,6 @@ class ProgramRun:
             {folder: self.project.files.modules.state(folder) for folder in self.project.files.modules.folders},
             tuple(sorted({*self.linter.relied(), *self.whole.relied})),
         )
-
-    def _programs(self) -> list[str]:
-        """The files that a person starts: with those that others import, and that train when they are started."""
-        paths = self.points.paths()
-        among = set(paths)
-        for path in self.points.imported_scripts():
-            try:
-                if path not in among and trains(self.project.effects(Node(path, MODULE))):
-                    paths.append(path)
-            except Exception as error:
-                self.errors.append(_complaint(token(path), "the project's rules", error))
-        return sorted(paths)
 
     def _concerns(self, entry: Entry, code: str) -> bool:
         """Whether the user is told what the program lacks: it is a named file's, or such a file brings it about."""

@@ -25,7 +25,8 @@ _SET_UP = (
     r"|set_style|set_theme|setNumThreads)\b"
 )
 _WORK = lazy(
-    r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import)\b"
+    r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'"
+    r"|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import|get_ipython)\b"
     rf"|\w+[ \t]*=[ \t]*(?:lambda|logging\.getLogger)\b|{_SET_UP})"
     r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w[ \t]*\()",
     re.MULTILINE,
