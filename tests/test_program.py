@@ -2493,6 +2493,46 @@ def test_a_layer_that_a_function_gives_back_is_followed_to_what_runs_it_without_
     assert [one.code for one in lint(folder) if one.code == "TDL403"] == ["TDL403"] * (not silent)
 
 
+LOADED = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pos = nn.Parameter(torch.zeros(1, 8, 16, 16))
+
+    def forward(self, x):
+        return x + self.pos.sum()
+
+    def load(self, path):
+        state = {{k: v for k, v in torch.load(path).items() if k in self.state_dict()}}
+        for k, v in state.items():
+            state[k] = F.interpolate({given}, size=(16, 16), mode="bicubic")
+        self.load_state_dict(state)
+
+def main():
+    torch.manual_seed(0)
+    net = Net().cuda()
+    net.load("old.pt")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.ones(2, 3).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(("given", "silent"), [("v", True), ("v + self.pos", False)])
+def test_no_op_on_a_loaded_tensor_raises_in_deterministic_mode(given, silent, project):
+    found = lint(project(main_DOT_py=LOADED.format(given=given)), select=("TDL203", "TDL403"))
+    assert [one.code for one in found if one.code == "TDL403"] == ["TDL403"] * (not silent)
+    (missing,) = [one for one in found if one.code == "TDL203"]
+    assert ("may raise in that mode" in missing.message) == (not silent)
+
+
 def test_what_draws_as_its_next_element_is_asked_for_draws_in_the_workers(project):
     examples = loading.load(examples=True).rules["TDL301"].bad
     example = next(one for one in examples if "as its next element" in one.title)

@@ -49,6 +49,8 @@ _MOST_PICKED = 16
 _RETURNS = 6
 # So often an object is asked for that a function of another file gave.
 _HOPS = 3
+# A key and its value.
+_PAIR = 2
 _SEQUENTIAL = "torch.nn.Sequential"
 _OWN = lazy(r"\bself\.(\w+)[ \t]*\(")
 _GROUP = lazy(r"\([^)]*\)")
@@ -305,7 +307,29 @@ class Calls:
             return dict(owner.entries).get(key, owner.each)
         if owner.what == "other" and not owner.classes:
             return UNKNOWN if owner.each or owner.items else OTHER
+        return self._saved(owner, call) if owner.what == "unknown" and owner.each is not None else None
+
+    def _saved(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
+        """What a method of a dictionary gives of what may be one of tensors that were saved, or of other data."""
+        if call.attribute == "copy":
+            return owner
+        if call.attribute == "values":
+            return AbstractValue(what="other", each=owner.each)
+        if call.attribute == "items":
+            return AbstractValue(what="other", each=AbstractValue(what="other", items=(UNKNOWN, owner.each or UNKNOWN)))
+        if call.attribute in ("get", "pop") and owner.each is not None:
+            return joined((owner.each, *(self.infer(arg.value) for arg in call.node.args[1:])))
         return None
+
+    def _dictionary(self, call: Call) -> AbstractValue:
+        """What `dict(…)` or a constructor like it gives: the entries of another dictionary, or of pairs."""
+        if len(call.node.args) != 1 or call.opaque or call.node.args[0].keyword is not None:
+            return UNKNOWN
+        inner = self.infer(call.node.args[0].value)
+        pair = inner.each.items if inner.each is not None else ()
+        if len(pair) == _PAIR:
+            return AbstractValue(what="other", each=pair[1])
+        return inner if inner.each is not None and not inner.classes else UNKNOWN
 
     def _inner(self, call: Call) -> AbstractValue | None:
         """What a lambda, or a function that stands in a function, returns."""
@@ -360,6 +384,8 @@ class Calls:
             return AbstractValue(what="tensor", gradient="no", whole=True)
         if name == "collections.defaultdict":
             return EMPTY
+        if name == "collections.OrderedDict":
+            return self._dictionary(call) if call.node.args else EMPTY
         if name.startswith("torch."):
             return self._torch_class(name, last, call)
         if name.startswith("@."):
@@ -483,13 +509,15 @@ class Calls:
             return SIZES
         if last == "dict" and not args and call.node.args and not call.opaque:
             return AbstractValue(what="other", each=joined(self.infer(arg.value) for arg in call.node.args))
+        if last == "dict" and args:
+            return self._dictionary(call)
         if last == "enumerate" and args:
             return AbstractValue(what="other", each=AbstractValue(what="other", items=(OTHER, self._iterated(args[0]))))
         if last == "zip":
             return AbstractValue(what="other", each=AbstractValue(what="other", items=tuple(map(self._iterated, args))))
         if last == "getattr" and len(args) > 1 and isinstance(name := self.module.value(args[1]).constant, str):
             return self.accesses.member(self.infer(args[0]), name) or UNKNOWN
-        if last in ("sum", "max", "min", "abs", "getattr", "super", "map", "filter", "dict"):
+        if last in ("sum", "max", "min", "abs", "getattr", "super", "map", "filter"):
             inner = self.infer(args[0]) if args else UNKNOWN
             if last == "abs" or (last in ("max", "min") and len(args) > 1):
                 return inner

@@ -110,7 +110,11 @@ class Parameters:
             passed = replace(passed, gradient="unknown")
         if passed is None:
             return found
-        return _told(found, passed) if passed.is_tensor else passed if _holds_tensors(passed) else found
+        if passed.is_tensor:
+            return _told(found, passed)
+        if found.what == "unknown" and _is_data(passed):
+            return replace(found, gradient=passed.gradient, each=passed.each)
+        return passed if _holds_tensors(passed) else found
 
     def _is_for_every_device(self, node: cst.Param, function: cst.FunctionDef) -> bool:
         return self.gradients.for_every_device(function, {node.name.value})
@@ -445,6 +449,11 @@ def _told(found: AbstractValue, passed: AbstractValue) -> AbstractValue:
         "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
         distinct=passed.distinct, overlapping=passed.overlapping,
     )  # fmt: skip
+
+
+def _is_data(value: AbstractValue) -> bool:
+    """Whether a value that may be a tensor has no gradient, or may hold such as have none: what was saved."""
+    return value.what == "unknown" and (value.gradient == "no" or value.each is not None)
 
 
 def _holds_tensors(passed: AbstractValue) -> bool:
