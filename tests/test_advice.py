@@ -271,6 +271,19 @@ def test_the_release_in_which_an_op_is_mended_is_named(release: str, told: str) 
     assert finding.help == told
 
 
+@pytest.mark.parametrize("release", ["2.0", "2.8", "2.13"])
+def test_the_release_is_named_of_each_mode_that_may_be_meant(release: str) -> None:
+    text = (
+        "import torch.nn.functional as F\nfrom torch import nn\n\n\nclass Up(nn.Module):\n"
+        "    def __init__(self, mode):\n        super().__init__()\n        self.mode = mode\n\n"
+        "    def forward(self, x):\n"
+        "        return F.interpolate(x, scale_factor=2, mode=self.mode, align_corners=False)\n\n\n"
+        "net = nn.Sequential(nn.Conv3d(1, 1, 3), Up('trilinear'))\n"
+    )
+    (finding,) = lint_source(text, select=["TDL403"], torch_version=release)
+    assert re.search(r"mode='bilinear'.*mode='trilinear'.* torch 2\.9 ", finding.help)
+
+
 @pytest.mark.parametrize(
     ("release", "call", "told"),
     [
