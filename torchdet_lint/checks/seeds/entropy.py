@@ -88,6 +88,8 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
         same_source = [one for one in ways if one.source.node is source.node]
         changes, safe = _all_mended(module, same_source)
+        if changes and _is_of_a_row(module, sink.call.node):
+            changes, details = (_SAME_ROWS,), {**details, "help": "row" if sink.libraries else "own"}
         by = "" if what or _runs_first(module, source) else _ROOTS[source.own[0].partition(".")[0]]
         fed = {library for one in same_source for library in one.sink.libraries}
         # It is seeded from this very draw, or by a method of an object, which may be how the program seeds itself.
