@@ -19,6 +19,7 @@ from torchdet_lint.dataflow.loops import (
     uses_index,
     uses_number,
 )
+from torchdet_lint.dataflow.mapped_numbers import shows_number
 from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, opposite
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted, live
@@ -164,8 +165,8 @@ class Follower(Calling):
             yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
             yield from self.of(call)
-        elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
-            yield from self.iterated(node, self.collected(loop, loop.target))
+        elif kind == "numbered" and (beside := self._beside_number(call)) is not None:
+            yield from self.iterated(node, beside)
         elif kind == "joined":
             within, self.trail.joined = self.trail.joined, True
             uses = list(self.iterated(node, self.of(call)))
@@ -369,6 +370,12 @@ class Follower(Calling):
         self.trail.nested -= 1
         yield from uses
 
+    def _beside_number(self, counted: cst.Call) -> Iterator[Use] | None:
+        """What is done with the elements of `enumerate(…)`, where the number does nothing but be shown; else None."""
+        if (loop := self._only_shown(counted)) is not None:
+            return self.collected(loop, loop.target)
+        return self.of(counted) if self._is_shown_by_what_is_mapped(counted) else None
+
     def _only_shown(self, counted: cst.Call) -> cst.For | None:
         """The loop over `enumerate(…)`, or over a progress bar of it, whose number does nothing but be shown."""
         loop = self.module.parent(counted)
@@ -383,6 +390,14 @@ class Follower(Calling):
         # What goes through a set is sorted in one place, so each of those that fit together is told.
         over = counted.args[0].value if not self.trail.is_set else None
         return None if uses_number(loop, silent, self.module, over) else loop
+
+    def _is_shown_by_what_is_mapped(self, counted: cst.Call) -> bool:
+        """Whether a function is mapped over `enumerate(…)` whose number does nothing there but be shown."""
+        arg = self.module.parent(counted)
+        call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or last_word(call.func) not in self.words["maps"]:
+            return False
+        return len(call.args) > 1 and call.args[1] is arg and shows_number(self.module, self.edges, call, self.silent)
 
     def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
         """A method of it."""

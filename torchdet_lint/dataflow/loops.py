@@ -258,7 +258,7 @@ def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
     return found
 
 
-def displays(module: Module, loop: cst.For, silent: Collection[str]) -> set[str]:
+def displays(module: Module, loop: cst.For | cst.FunctionDef | cst.Lambda, silent: Collection[str]) -> set[str]:
     """The functions of the file that the body of `loop` calls and that only show something: a bar of progress."""
     called = {
         node.func.value for node in nodes(loop.body) if isinstance(node, cst.Call) and isinstance(node.func, cst.Name)
@@ -288,6 +288,11 @@ def uses_number(loop: cst.For, silent: Collection[str], module: Module, over: cs
     if not isinstance(loop.target, cst.Tuple) or not isinstance(loop.target.elements[0].value, cst.Name):
         return True
     return _uses([loop.body], loop.target.elements[0].value.value, silent, module, over)
+
+
+def uses_name(parts: Sequence[cst.CSTNode], number: str, silent: Collection[str], module: Module) -> bool:
+    """Whether the statements or expressions `parts` do more with the name `number` than to show it."""
+    return _uses(parts, number, silent, module, None)
 
 
 def counts_to_the_end(module: Module, loop: cst.While, number: str) -> bool:
