@@ -118,3 +118,96 @@ def test_what_is_drawn_again_below_the_seed_may_come_before_it(above: str, below
 )
 def test_a_model_that_is_only_counted_draws_nothing_that_counts(line: str, draws: bool) -> None:
     assert codes(f"{line}\n") == ({"TDL101"} if draws else set())
+
+
+@pytest.mark.parametrize(
+    ("lines", "draws"),
+    [
+        ("print(f'{name:<30} | {p.requires_grad!s:>6}')", False),
+        ("print(name, p.requires_grad)", False),
+        ("if hasattr(p, 'requires_grad'):\n    p.requires_grad = False", False),
+        ("print(name, p)", True),
+        ("print(f'{name} {p}')", True),
+        ("print(repr(p))", True),
+    ],
+)
+@pytest.mark.parametrize("rows", ["named_parameters()", "_parameters.items()"])
+def test_whether_parameters_have_gradients_is_none_of_their_numbers(rows: str, lines: str, draws: bool) -> None:
+    source = f"net = torch.nn.Linear(3, 3)\nfor name, p in net.{rows}:\n{textwrap.indent(lines, '    ')}\nprint(net)\n"
+    assert codes(source) == ({"TDL101"} if draws else set())
+
+
+@pytest.mark.parametrize(
+    ("line", "draws"),
+    [
+        ("print(p.shape)", False),
+        ("p.requires_grad = False", False),
+        ("print(p)", True),
+        ("p.data.clamp_(0)", True),
+    ],
+)
+@pytest.mark.parametrize("rows", ["parameters()", "_parameters.values()"])
+def test_parameters_without_names_are_no_names(rows: str, line: str, draws: bool) -> None:
+    source = f"net = torch.nn.Linear(3, 3)\nfor p in net.{rows}:\n    {line}\nprint(net)\n"
+    assert codes(source) == ({"TDL101"} if draws else set())
+
+
+def test_rows_of_another_table_are_no_parameters() -> None:
+    assert codes("net = Net()\nfor p in net._buffers.values():\n    p.requires_grad = False\nprint(net)\n") == {
+        "TDL101"
+    }
+
+
+PRINTING = """
+class Printing(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+        print(self.layer.weight)
+
+class Trainer:
+    def __init__(self):
+        self.net = torch.nn.Linear(3, 3)
+
+class Deep(torch.nn.Module):
+    def __init__(self, depth=2):
+        \"\"\"Several layers.\"\"\"
+        super().__init__()
+        self.layers = torch.nn.ModuleList()
+        for _ in range(depth):
+            self.layers.append(torch.nn.Linear(3, 3))
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "draws"),
+    [
+        ("net = torch.nn.Linear(3, 3)", False),
+        ("net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()).cuda()", False),
+        ("torch.nn.Linear(3, 3)", False),
+        ("net = Net()", False),
+        ("net = Deep(3)", False),
+        ("net = Printing()", True),
+        ("net = Trainer()", True),
+        ("net = Trainer(); net = torch.nn.Linear(3, 3)", True),
+        ("net = torch.nn.Linear(3, 3)\nreturn net", True),
+        ("net = torch.nn.Linear(3, 3)\nprint(locals())", True),
+        ("net = torch.nn.Linear(3, 3)\ndef show():\n    print(net.weight)\nshow()", True),
+        ("global net\nnet = torch.nn.Linear(3, 3)", True),
+        ("net = other = torch.nn.Linear(3, 3)", True),
+        ("net = torch.nn.Parameter(torch.rand(3))", True),
+    ],
+)
+def test_a_network_that_nobody_reads_draws_nothing_that_counts(lines: str, draws: bool) -> None:
+    source = f"{PRINTING}def main():\n{textwrap.indent(lines, '    ')}\n\nif __name__ == '__main__':\n    main()\n"
+    assert codes(source) == ({"TDL101"} if draws else set())
+
+
+def test_what_a_main_guard_makes_nobody_imports() -> None:
+    made = "net = torch.nn.Linear(3, 3)\n"
+    assert codes(f"if __name__ == '__main__':\n    {made}") == set()
+    assert codes(made) == {"TDL101"}
+    assert codes(f"def show():\n    print(net.weight)\n\nif __name__ == '__main__':\n    {made}    show()\n") == {
+        "TDL101"
+    }
