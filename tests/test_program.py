@@ -701,6 +701,8 @@ if __name__ == "__main__":
     _test_draw()
 """
 
+ANOTHER = "import sys\n\ndef another():\n    print(sys.argv[1])\n\n"
+
 BY_NAME = "import importlib\n\ndef model(args):\n    return importlib.import_module"
 
 
@@ -710,6 +712,16 @@ BY_NAME = "import importlib\n\ndef model(args):\n    return importlib.import_mod
         (TRIED_OUT, "from main import draw\n", {"note"}),
         (TRIED_OUT, "", {"error"}),
         (TRIED_OUT.replace("    _test", "    import sys\n    print(sys.argv)\n    _test"), "import main\n", {"error"}),
+        (f"{ANOTHER}{TRIED_OUT}", "import main\n", {"note"}),
+        (f"{ANOTHER}{TRIED_OUT}    another()\n", "import main\n", {"error"}),
+        (f"{ANOTHER}{TRIED_OUT}    # another()\n", "import main\n", {"note"}),
+        (f"{ANOTHER}{TRIED_OUT}    globals()[f'an{1}']()\n", "import main\n", {"error"}),
+        (f"{ANOTHER}def outer():\n    another()\n{TRIED_OUT}", "import main\n", {"note"}),
+        (f"{ANOTHER}def outer():\n    another()\n{TRIED_OUT}    outer()\n", "import main\n", {"error"}),
+        (f"{ANOTHER.replace('def', '@registered' + chr(10) + 'def')}{TRIED_OUT}", "import main\n", {"error"}),
+        (f"import sys\n\ndef another(first=sys.argv[0]):\n    pass\n{TRIED_OUT}", "import main\n", {"error"}),
+        (f"def outer(then=another):\n    pass\n{ANOTHER}{TRIED_OUT}", "import main\n", {"error"}),
+        (f"class Run:\n    def __init__(self):\n        self.a = sys.argv[1]\n{TRIED_OUT}", "import main\n", {"error"}),
         (TRIED_OUT.replace("    _test", "    torch.save(1, 'x')\n    _test"), "import main\n", {"error"}),
         (f"{TRIED_OUT}\nclass Net: ...\n", f"{BY_NAME}(args.model)\n", {"note"}),
         (f"{TRIED_OUT}\nclass Net: ...\n", f"{BY_NAME}('json')\n", {"error"}),

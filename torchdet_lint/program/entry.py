@@ -34,6 +34,7 @@ from torchdet_lint.program.events import GUARD, LOADED, MODULE
 from torchdet_lint.program.seeding.seeders import Seeders
 from torchdet_lint.program.seeding.shared_jobs import shares_jobs
 from torchdet_lint.program.transfer.passing import ruled_out
+from torchdet_lint.program.unrun.unnamed import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -277,7 +278,9 @@ class Entry(NamedTuple):
 
     @property
     def _reads_arguments(self) -> bool:
-        return self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is not None
+        """Whether what runs of its file reads arguments: another function may, for another use of it."""
+        reads, text = self.project.facts.hints.arguments, self.project.files.text(self.file)
+        return reads.search(text) is not None and reads.search(running(text)) is not None
 
     @property
     def only_shows(self) -> bool:
