@@ -443,9 +443,11 @@ class Calls:
         if last.endswith("Tensor"):
             made = instance_of(f"torch.{last}", self.facts)
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
+            data = self.results.arguments.kind_of(call, 0, "data")
             return AbstractValue(
-                "tensor", dtype, "cuda" if ".cuda." in name else "cpu", "no", distinct=all_different(call)
-            )
+                "tensor", dtype, "cuda" if ".cuda." in name else "cpu", "no",
+                distinct=data.distinct or all_different(call), overlapping=data.overlapping,
+            )  # fmt: skip
         if name == "torch.utils.data.DataLoader":
             plain = AbstractValue(gradient="no")
             batch = replace(plain, each=plain) if "collate_fn" in call.arguments.keywords or call.opaque else BATCH
@@ -502,11 +504,14 @@ class Calls:
     def _builtin(self, last: str, call: Call) -> AbstractValue:
         args = [arg.value for arg in call.node.args if arg.keyword is None and not arg.star]
         if last in ("list", "tuple", "reversed", "sorted", "iter") and args:
-            return AbstractValue(what="other", each=self._iterated(args[0]))
+            given = self.infer(args[0])
+            distinct = given.distinct or self._is_set(args[0])
+            each = self._iterated(args[0])
+            return AbstractValue(what="other", each=each, distinct=distinct, overlapping=given.overlapping)
         if last == "next" and args:
             return self._iterated(args[0])
         if last == "range":
-            return SIZES
+            return replace(SIZES, distinct=True)
         if last == "dict" and not args and call.node.args and not call.opaque:
             return AbstractValue(what="other", each=joined(self.infer(arg.value) for arg in call.node.args))
         if last == "dict" and args:
@@ -523,6 +528,13 @@ class Calls:
                 return inner
             return inner.each if last in ("sum", "max", "min") and inner.each is not None else UNKNOWN
         return OTHER
+
+    def _is_set(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` makes a set, in which nothing occurs twice."""
+        return isinstance(node, cst.Call) and self.module.resolve(node.func) in (
+            ("builtins.set",),
+            ("builtins.frozenset",),
+        )
 
     def _instance_called(self, class_name: str, call: Call, hops: int = _HOPS) -> AbstractValue | None:
         """`layer(x)`: a layer gives a tensor that carries a gradient."""

@@ -223,12 +223,18 @@ class Inference:
         return UNKNOWN if isinstance(node, cst.Await) else OTHER
 
     def _counts_up(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> bool:
-        """Whether the elements are those of a range, or some of them."""
+        """Whether the elements are all different: those of a range or of another list without repeats, their numbers in
+        an enumeration, or some of them, each moved by the same number."""
         loop = node.for_in
-        if loop.inner_for_in is not None or not isinstance(node.elt, cst.Name) or not isinstance(loop.target, cst.Name):
+        if loop.inner_for_in is not None:
             return False
-        counted = isinstance(loop.iter, cst.Call) and self.module.resolve(loop.iter.func) == ("builtins.range",)
-        return counted and node.elt.value == loop.target.value
+        match loop.target:
+            case cst.Name(value=name):
+                return distinct_indices.moves(node.elt, name) and self.infer(loop.iter).distinct
+            case cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), _]) if isinstance(loop.iter, cst.Call):
+                counted = self.module.resolve(loop.iter.func) == ("builtins.enumerate",)
+                return counted and distinct_indices.moves(node.elt, name)
+        return False
 
     def _comparison(self, node: cst.Comparison) -> AbstractValue:
         operands = [self.infer(node.left), *(self.infer(part.comparator) for part in node.comparisons)]

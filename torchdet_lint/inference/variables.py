@@ -196,6 +196,8 @@ class Variables:
             found = replace(found, distinct=True)
         if found.entries and self.containers.changes(name, home, by_key=True):
             found = replace(found, entries=())
+        if found.distinct and found.what == "other" and self.containers.grows(name, home):
+            found = replace(found, distinct=False)
         if found == EMPTY:
             found = self.containers.filled(name, home)
         if found.dtype == "unknown" and self._usage(home).get(name) is _MASK:

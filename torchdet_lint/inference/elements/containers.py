@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Methods that put something into a dictionary.
 _FILLING = frozenset({"setdefault", "update"})
+# Methods that put something into a list.
+_GROWING = frozenset({"append", "extend", "insert"})
 
 
 class Containers:
@@ -64,6 +66,16 @@ class Containers:
                 isinstance(target, cst.Subscript) and names.dotted(target.value) == name
                 for target, _ in self.module.assignments_in(home)
             )
+        )
+
+    def grows(self, name: str, home: Scope) -> bool:
+        """Whether the function `home` puts something into the list `name`, or replaces an element of it."""
+        return any(
+            call.attribute in _GROWING and isinstance(call.receiver, cst.Name) and call.receiver.value == name
+            for call in self.module.calls_in(home)
+        ) or any(
+            isinstance(target, cst.Subscript) and names.dotted(target.value) == name
+            for target, _ in self.module.assignments_in(home)
         )
 
     def _of(self, entries: list[cst.BaseExpression]) -> AbstractValue:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.dataflow.syntax import names_in
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -92,6 +93,24 @@ def _is_number(inferred: AbstractValue) -> bool:
     if inferred.what == "other":
         return inferred.each is None and not inferred.items
     return inferred.gradient != "yes" and not inferred.single
+
+
+def moves(element: cst.BaseExpression, name: str) -> bool:
+    """Whether `element` gives another number for each `name`: `name` itself, `n - 1 - name`, or `2 * name + 1`."""
+    match element:
+        case cst.Name(value=value):
+            return value == name
+        case cst.BinaryOperation(left=left, operator=cst.Add() | cst.Subtract(), right=right):
+            return (moves(left, name) and name not in names_in(right)) or (
+                moves(right, name) and name not in names_in(left)
+            )
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            return (moves(left, name) and _is_factor(right)) or (moves(right, name) and _is_factor(left))
+    return False
+
+
+def _is_factor(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Integer) and node.evaluated_value != 0
 
 
 def follow_each_other(start: str, stop: str, counter: str) -> bool:
