@@ -430,8 +430,36 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return held
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
+    if isinstance(node, cst.Attribute) and module.shared(_Fields).are_numbers(node.attr.value):
+        return "number"
     named = isinstance(node, (cst.Name, cst.Attribute)) and _means(module, "numbers", node)
     return "number" if named else "unknown"
+
+
+class _Fields:
+    """What a file gives the attributes of its objects, of which the class is not known where they are read: looked at
+    once for each name."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._numbers: dict[str, bool] = {}
+
+    def are_numbers(self, name: str) -> bool:
+        """Whether attributes called `name` are given something, and nothing but numbers; one that may be unpacked into
+        is given anything."""
+        if name not in self._numbers:
+            self._numbers[name] = False  # where the answer depends on itself
+            self.module.load_where(word=name)
+            given = [one.value.node for one in self.module.assignments_called(name)]
+            told = re.findall(rf"(?m)^[ \t]+{name}[ \t]*:([^=#\n]+)", self.module.text)
+            elsewise = rf"\.{name}[ \t]*,[^=\n]*=|,[^=\n]*\.{name}[ \t]*=(?!=)|\bsetattr\([^\n]*[\"']{name}[\"']"
+            numbers = all(_NUMBER_TYPE.fullmatch(one.strip()) for one in told)
+            numbers = numbers and re.search(elsewise, self.module.text) is None
+            self._numbers[name] = bool(given or told) and numbers and all(map(self._is_number, given))
+        return self._numbers[name]
+
+    def _is_number(self, node: cst.BaseExpression) -> bool:
+        return scalar_kind(self.module, node) == "number"
 
 
 def _made_by_call(module: Module, node: cst.Call) -> str:
