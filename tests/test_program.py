@@ -2184,7 +2184,7 @@ def collect(trunk, loader):
         ("build()", "f = features(net.eval(), x)", ""),
         ("Frozen()", "f = net(x)", ""),
         ("nn.Linear(8, 8)", "net, short = pair()\n    f = features(net, x) + features(short, x)", ""),
-        ("nn.Linear(8, 8)", "net, short = pair()\n    f = features(net, x) + short(x)", "2 × Conv2d"),
+        ("nn.Linear(8, 8)", "net, short = pair()\n    f = features(net, x) + short(x)", "1 × Conv2d"),
         ("nn.Linear(8, 8)", "net, *more = pair()\n    f = features(net, x)", "2 × Conv2d"),
         ("nn.Linear(8, 8)", "f = features(pair()[0], x)", "2 × Conv2d"),
         ("Trunk()", "f = features(net, x) + Short().to(device)(x)", "1 × Conv2d"),
@@ -2615,7 +2615,7 @@ def test_what_generates_goes_by_the_class_of_the_model_and_not_by_the_tokenizer_
     )
     folder = project(main_DOT_py=program, builder_DOT_py=builder)
     (finding,) = [one for one in lint(folder) if one.code == "TDL101"]
-    assert finding.message.startswith("`generate` uses torch's global")
+    assert finding.message.startswith("`transformers.AutoModelForCausalLM.generate` uses torch's global")
     images = f"from builder import pipeline\n\n{GUARD}    pipeline('ddpm')(batch_size=2).images[0].save('a.png')\n"
     (folder / "main.py").write_text(images)
     (finding,) = [one for one in lint(folder) if one.code == "TDL101"]

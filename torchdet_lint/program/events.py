@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
@@ -46,6 +48,8 @@ STARTED_WITH = "args"
 REST = "**"
 # In a name, behind a function and before a closing brace: what is known of the text by which it finds what it gives.
 NAMED = "{"
+# In a name, behind a call: the place in the tuple that the call gives, `@.build()#1`.
+AT = "#"
 # The name of what finds that itself.
 LOCATE = "pydoc.locate"
 # The kind of a test of a parameter that is such a text: no arm depends on it.
@@ -87,6 +91,9 @@ LENGTH = "[len]"
 OF_LISTS = (EACH_OF, LENGTH)
 # The length of a list that a function hands on as long as it was given it.
 AS_GIVEN = -2
+# A place in a name, and what a name has of which a table or a text decides what it stands for.
+PLACED = lazy(r"#\d+")
+_FOUND = lazy(r"[\[{:]|(?!^)\*")
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
@@ -246,6 +253,21 @@ def become(value: Any, rebound: tuple[Rebinding, ...]) -> tuple[Any] | None:
     return (value,)
 
 
+def at_place(name: str, place: str) -> str:
+    """The name of what stands at a `place`, `#1`, of that which a call of a function gives; any other name as it is."""
+    return f"{name}{place}" if name.endswith("()") and not _FOUND.search(name) else name
+
+
+def unplaced(name: str) -> str:
+    """A name without the places in what calls give."""
+    return PLACED.sub("", name) if AT in name else name
+
+
+def is_result(name: str) -> bool:
+    """Whether a name stands for what a call gives, or for a part of it."""
+    return unplaced(name).endswith("()")
+
+
 class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What a function does. `uses` are the parameters that it calls or calls methods of; `first` is what its first
     parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name. A `lazy` one
@@ -254,7 +276,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
     are defined. `required` parameters have no default, the first `placed` ones may be passed by place, and `stars` are
     those of `*args` and `**kwargs`. `loops` are the parameters that it goes through, or hands on to functions. What is
-    `returned` only in arms has these under its name."""
+    `returned` only in arms has these under its name. Of one that returns tuples that are written out, `rows` has the
+    names of all else that it returns, and then those at each place."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -273,6 +296,15 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     placed: int = 0
     loops: Names = ()
     returned: dict[str, tuple[tuple[int, ...], ...]] = {}
+    rows: tuple[Names, ...] = ()
+
+    def given_at(self, place: str) -> Names:
+        """The names of what stands at a `place` of what it returns: of all of that, where there is none."""
+        if not place:
+            return self.returns
+        whole, *parts = self.rows or (self.returns,)
+        at = int(place[1:])
+        return (*(parts[at] if at < len(parts) else ()), *(at_place(name, place) for name in whole))
 
     def is_decorated_with(self, names: Collection[str]) -> bool:
         """Whether one of its decorators, called or not, is one of `names`."""

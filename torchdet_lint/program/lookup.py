@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import ANY, CHILDREN, KEY, LOADED, LOCATE, NAMED, TOLD, WRITTEN
+from torchdet_lint.program.events import ANY, AT, CHILDREN, KEY, LOADED, LOCATE, NAMED, TOLD, WRITTEN, unplaced
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.program.objects.placings import may_be, owner_of
 from torchdet_lint.program.syntax.named_texts import DOTTED, KEYED_ITEM, OF_MODULE, spelled, unbound, with_text
@@ -232,7 +232,7 @@ class Lookup:
         first = tokens.pop(0)
         if first in ("self", "cls"):
             if not owner[1]:
-                return [Referent("unknown", file, tokens[-1] if tokens else first)], []
+                return [Referent("unknown", file, TOKEN.findall(unplaced(name[1:]))[-1])], []
             return [Referent("instance" if first == "self" else "class", *owner)], tokens
         if first == "super":
             return self._above(owner, file, within, tokens, level), []
@@ -283,16 +283,16 @@ class Lookup:
         ):
             # What the tables say of a framework holds beside its own source too.
             made = self._built(plain, paren, after, level)
-            return [*made, Referent("external", "", self.library.canonical(name))]
+            return [*made, Referent("external", "", self.library.canonical(unplaced(name)))]
         place = self.files.locate(plain, file)
         if place is None:
             if name.startswith("."):
-                return [Referent("unknown", file, TOKEN.findall(name)[-1])]
+                return [Referent("unknown", file, TOKEN.findall(unplaced(name))[-1])]
             if not _is_item(name) and (others := self.files.elsewhere(plain, file)):
                 rest = [*(("()",) if paren else ()), *TOKEN.findall(after)]
                 return [one for other in others for one in self._of_module(other.path, [*other.rest, *rest], level)]
             made = self._built(plain, paren, after, level)
-            return [*made, Referent("external", "", name)] if not _is_item(name) else made
+            return [*made, Referent("external", "", unplaced(name))] if not _is_item(name) else made
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
         if not place.rest:
@@ -377,8 +377,11 @@ class Lookup:
                     following.append(referent if _is_held(referent) or referent.owner[0] == ITEM else item)
                 elif token == LOADED:
                     following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
+                elif token[0] == AT:
+                    following.append(referent)
                 elif token == "()":
-                    following.extend(self._called(referent, level))
+                    then = tokens[place + 1] if place + 1 < len(tokens) else ""
+                    following.extend(self._called(referent, level, then if then.startswith(AT) else ""))
                 elif token == "*" and len(current) > 1:
                     # Of modules that a name picks, what they define rather than what they import.
                     held = self._attribute(referent, token, level)
@@ -593,7 +596,7 @@ class Lookup:
             found.extend(referent for referent in referents if referent.kind != "parameter")
         return found
 
-    def _called(self, referent: Referent, level: int) -> list[Referent]:
+    def _called(self, referent: Referent, level: int, place: str = "") -> list[Referent]:
         if referent.kind == "external":
             return [Referent("external", "", f"{referent.name}()")] if referent.name.count("()") < 4 else []
         if referent.kind in ("class", "fluent"):
@@ -601,32 +604,34 @@ class Lookup:
         if referent.kind == "item":
             return [referent._replace(name=f"{referent.name}()")]
         if referent.kind == "instance":
-            return self._given_by(referent, level)
+            return self._given_by(referent, level, place)
         if referent.kind == "function":
-            return self._returned(referent, level)
+            return self._returned(referent, level, place)
         return []
 
-    def _returned(self, function: Referent, level: int) -> list[Referent]:
-        """What a function of the project returns; its object where nobody can tell and its name says so."""
+    def _returned(self, function: Referent, level: int, place: str) -> list[Referent]:
+        """What a function of the project returns, at a `place` among others; its object where nobody can tell and its
+        name says so."""
         body = self.files.summary(function.file).body(function.name)
         found: list[Referent] = []
-        for name in body.returns if body is not None and level > 0 else ():
+        for name in body.given_at(place) if body is not None and level > 0 else ():
             if self.counts(name, found):
                 given = self.evaluate(name, function.file, function.owner, function.name, level - 1)
                 found.extend(result for result in given if result.kind not in ("parameter", "unknown"))
         last = function.name.rpartition(".")[2]
         fluent = last in self.facts.fluent and not any(map(self._knows, found))
         makes = body is not None and level > 0 and body.first == "class" and self.facts.hints.maker.match(last)
-        if function.owner[1] and (fluent or (not found and makes)):
+        alone = not place or body is None or not body.rows
+        if alone and function.owner[1] and (fluent or (not found and makes)):
             return [Referent("instance", *function.owner)]
         return found
 
-    def _given_by(self, instance: Referent, level: int) -> list[Referent]:
+    def _given_by(self, instance: Referent, level: int, place: str) -> list[Referent]:
         """What a call of an object of the project gives: what its `__call__` returns, or the `forward` of a module."""
         for name in ("__call__", "forward"):
             methods = [one for one in self.class_attribute(instance, name, level) if one.kind == "function"]
             if methods:
-                return self._called(methods[0], level)
+                return self._called(methods[0], level, place)
         return []
 
     def family(self, class_: tuple[str, str]) -> list[Referent]:

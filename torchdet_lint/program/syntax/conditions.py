@@ -27,6 +27,7 @@ from torchdet_lint.program.events import (
     WORKERS,
     Argument,
     Test,
+    is_result,
 )
 from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.parameters.chances import Chance, chance
@@ -283,7 +284,7 @@ def _option(node: ast.expr, names: Resolver, scope: Scope) -> str:
         own = parameters_of(scope.node.args)[0].arg if scope.first else ""
         return f"{holder}.{node.attr}" if holder != own else ""
     found = names.resolve(node.value, scope)
-    return f"{found[0]}.{node.attr}" if len(found) == 1 and found[0].endswith("()") else ""
+    return f"{found[0]}.{node.attr}" if len(found) == 1 and is_result(found[0]) else ""
 
 
 def switched(flag: ast.expr, names: Resolver, scope: Scope, dead: int, dead_otherwise: int) -> Test | None:

@@ -26,7 +26,7 @@ from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.named_texts import KEYED_ITEM, OF_PARAMETER, names_attribute, taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.registries import ITSELF, texts_given
-from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
+from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     accessor,
@@ -335,7 +335,24 @@ class File:
             len(node.args.posonlyargs) + len(node.args.args),
             tuple(sorted(set(_gone_through(walk.events, self.names.roots)))),
             {one: tuple(arms) for one, arms in returned.items() if all(arms)} if tests else {},
+            self._rows(walk, scope),
         )
+
+    def _rows(self, walk: Extractor, scope: Scope) -> tuple[Names, ...]:
+        """As `Body.rows`."""
+        whole: list[str] = []
+        rows: list[list[str]] = []
+        for part, _ in (one for _, parts in walk.returns for one in parts):
+            row, where = part, scope
+            if isinstance(part, ast.Name) and isinstance(held := followed(part, scope)[0], ast.Tuple):
+                row, where = held, followed(part, scope)[1]
+            if not isinstance(row, (ast.Tuple, ast.List)) or any(isinstance(one, ast.Starred) for one in row.elts):
+                whole += self.names.resolve(part, scope)
+                continue
+            rows += ([] for _ in range(len(rows), len(row.elts)))
+            for names, one in zip(rows, row.elts, strict=False):
+                names += self.names.resolve(one, where)
+        return tuple(tuple(dict.fromkeys(names))[:NAMES] for names in (whole, *rows)) if rows else ()
 
     def _finds_by(self, event: Event) -> Iterator[str]:
         """The parameters that a call is given, or entries of them, which gives what a text names."""

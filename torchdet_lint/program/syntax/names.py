@@ -9,13 +9,26 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import beginning, walk
-from torchdet_lint.program.events import CHILDREN, KEY, LOADED, LOADER, LOCATE, MODULES, NAMED, TOLD, WRITTEN
+from torchdet_lint.program.events import (
+    AT,
+    CHILDREN,
+    KEY,
+    LOADED,
+    LOADER,
+    LOCATE,
+    MODULES,
+    NAMED,
+    TOLD,
+    WRITTEN,
+    at_place,
+)
 from torchdet_lint.program.syntax.named_texts import OF_MODULE, OF_PARAMETER, Named, sources, spelled
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     LITERALS,
     PASSED_ON,
+    Part,
     added_to,
     as_table,
     class_named,
@@ -154,7 +167,7 @@ class Resolver(Registries):
         if isinstance(node, ast.Attribute):
             return self.attribute(node.attr, self.resolve(node.value, scope, depth - 1))
         if isinstance(node, ast.Call):
-            return self._resolve_call(node, scope, depth)
+            return self._result(node, scope, depth)
         if isinstance(node, ast.IfExp):
             return (*self.resolve(node.body, scope, depth - 1), *self.resolve(node.orelse, scope, depth - 1))
         if isinstance(node, ast.BoolOp):
@@ -311,9 +324,23 @@ class Resolver(Registries):
                 continue
             elif bound.value is not None and bound.kind in ("value", "default", "part"):
                 outer = home if bound.kind != "default" else home.outer or home
-                found.extend(self.resolve(bound.value, outer, depth - 1))
+                found.extend(self._part(bound.value, bound.place, outer, depth - 1))
                 found.extend(self.told(bound.told, home, depth - 1) if bound.told is not None else ())
         return found
+
+    def _part(self, value: ast.expr, place: int, scope: Scope, depth: int) -> Names:
+        """The names of what stands at a `place` of that which a call gives; of all of `value` where there is none."""
+        names = self.resolve(value, scope, depth)
+        if place < 0 or not isinstance(value, ast.Call):
+            return names
+        called = {f"{one}()" for one in self.resolve(value.func, scope, depth - 1) if self._is_of_project(one)}
+        return tuple(at_place(name, f"{AT}{place}") if name in called else name for name in names)
+
+    def _is_of_project(self, name: str) -> bool:
+        """Whether `name` may be of a function of the project that a name or `self` leads to."""
+        return name.startswith(("@.", ".", "*.", "$self.", "$cls.")) or (
+            name[0].isidentifier() and name.partition(".")[0] not in self._others
+        )
 
     def told(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Iterator[str]:
         """The names of what something is only said to be."""
@@ -343,6 +370,12 @@ class Resolver(Registries):
                 if not kind.startswith("builtins.")
             )
         return found
+
+    def _result(self, node: ast.Call, scope: Scope, depth: int) -> Iterable[str]:
+        """The names of what a call gives, or of a part of it."""
+        if isinstance(node, Part):
+            return self._part(node.whole, node.place, scope, depth)
+        return self._resolve_call(node, scope, depth)
 
     def _resolve_call(self, node: ast.Call, scope: Scope, depth: int) -> list[str]:
         found = self._taken(node.func, node.args, scope, depth) if isinstance(node.func, ast.Attribute) else []
@@ -623,7 +656,7 @@ class Resolver(Registries):
             return [name for table, where in kept for name in self._picked(node.slice, table, where, depth)]
         found = self.resolve(node.value, scope, depth - 1)
         tables = list(self.dictionary(node.value, scope, depth))
-        key = key_of(node.slice)
+        key, place = key_of(node.slice), _place_of(node.slice)
         keyed = [name for name in tables if key and name[0] not in "@$"]
         item, filled_here = self._item(node.slice, scope), any(name.startswith("@.") for name in tables)
         return [
@@ -639,7 +672,7 @@ class Resolver(Registries):
             *self.registered(node.value, scope, decorated=item == "[]" or not filled_here),
             *self.elements(node.value, scope, depth - 1),
             *(
-                name
+                at_place(name, f"{AT}{place}") if place is not None else name
                 for name in found
                 if name.endswith(".*")
                 or (name not in keyed and name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
@@ -786,6 +819,12 @@ def _text_of_parameter(text: ast.expr, scope: Scope) -> str:
     bounds = scope.bindings.get(text.id, ()) if isinstance(text, ast.Name) and scope.kind == "function" else ()
     given = bool(bounds) and all(bound.kind in ("parameter", "default") for bound in bounds)
     return f"{OF_PARAMETER}{text.id}}}" if isinstance(text, ast.Name) and given else ""
+
+
+def _place_of(key: ast.expr) -> int | None:
+    """The place in a tuple that `key` evidently is."""
+    known = key.value if isinstance(key, ast.Constant) else None
+    return known if isinstance(known, int) and not isinstance(known, bool) else None
 
 
 def _is_parameter(name: str) -> bool:

@@ -55,12 +55,14 @@ _GIVEN = lazy(r"[ \t]*(?:=(?!=)|,[^\n]*[^=!<>]=(?!=)|:[ \t]*\w[\w\[\], |.]*=(?!=
 
 class Bound(NamedTuple):
     """One thing that binds a name: an import's target, a definition, or the expression of a value; `told` is what the
-    value is said to be, by an annotation or an assertion: a class, or a call of one."""
+    value is said to be, by an annotation or an assertion: a class, or a call of one. Of what is unpacked it is the part
+    at a `place`."""
 
     kind: str
     target: str = ""
     value: ast.expr | None = None
     told: ast.expr | None = None
+    place: int = -1
 
 
 class Scope:
@@ -409,9 +411,9 @@ class Scopes:
         self.by_name[name] = Scope(kind, outer, node, name)
         return name
 
-    def _bind_target(self, scope: Scope, target: ast.expr, value: ast.expr | None) -> None:
+    def _bind_target(self, scope: Scope, target: ast.expr, value: ast.expr | None, place: int = -1) -> None:
         if isinstance(target, ast.Name):
-            scope.bind(target.id, Bound("value", value=as_table(value) if value is not None else None))
+            scope.bind(target.id, Bound("value", value=as_table(value) if value is not None else None, place=place))
         elif isinstance(target, (ast.Tuple, ast.List)):
             values: Sequence[ast.expr | None] = [None] * len(target.elts)
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
@@ -420,8 +422,10 @@ class Scopes:
                 # What a call stands for are all the things that it returns, those of a tuple too; an entry of a table
                 # stands for all that is in it.
                 values = [value] * len(target.elts)
-            for element, part in zip(target.elts, values, strict=True):
-                self._bind_target(scope, element, part)
+            shifted = any(isinstance(element, ast.Starred) for element in target.elts)
+            for at, (element, part) in enumerate(zip(target.elts, values, strict=True)):
+                is_part = isinstance(part, ast.Call) and part is value and place < 0 and not shifted
+                self._bind_target(scope, element, part, at if is_part else place)
         elif isinstance(target, ast.Starred):
             self._bind_target(scope, target.value, None)
 

@@ -508,9 +508,22 @@ def factories(node: ast.ClassDef) -> ast.FunctionDef | None:
     return ast.fix_missing_locations(ast.copy_location(function, body[0]))
 
 
+class Part(ast.Call):
+    """A call of which the part at a place is meant."""
+
+    whole: ast.Call
+    place: int
+
+
+def _part(call: ast.Call, place: int) -> Part:
+    one = ast.copy_location(Part(call.func, call.args, call.keywords), call)
+    one.whole, one.place = call, place
+    return one
+
+
 def paired(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What an assignment assigns, each with what it gets: of a tuple its parts, each with all of a call, or with one of
-    what else is unpacked."""
+    """What an assignment assigns, each with what it gets: of a tuple its parts, each with its part of a call, or with
+    one of what else is unpacked."""
     for target in targets:
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
         if not parts:
@@ -518,8 +531,12 @@ def paired(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.e
         elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(parts):
             yield from zip(parts, value.elts, strict=True)
         else:
-            one = value if isinstance(value, ast.Call) else ast.Starred(value)
-            yield from ((part, one) for part in parts)
+            shifted = any(isinstance(part, ast.Starred) for part in parts)
+            for place, part in enumerate(parts):
+                if isinstance(value, ast.Call):
+                    yield part, value if shifted else _part(value, place)
+                else:
+                    yield part, ast.Starred(value)
 
 
 def looped_over(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:

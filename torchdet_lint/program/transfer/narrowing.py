@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
-from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.events import AT, MODULE, unplaced
 from torchdet_lint.program.syntax.named_texts import BY_PARAMETER, OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
 from torchdet_lint.program.transfer.objects.made import body_of, setting_held
@@ -88,6 +88,8 @@ class Narrowing:
         hops: int,
     ) -> set[Referent]:
         """What `function` gives, and `rest` makes of it, to none of the calls `events` of it."""
+        tokens = TOKEN.findall(rest)
+        place = tokens[0] if tokens and tokens[0][0] == AT else ""
         given: set[Referent] = set()
         left_out: set[Referent] = set()
         callees = dict.fromkeys(self.lookup.evaluate(function, node.file, node.owner, node.name), function)
@@ -95,15 +97,14 @@ class Narrowing:
         if len(fit) == len(callees) and not any(self._choosing(callee) for callee in callees):
             return set()
         for callee in callees:
-            every = set(self.lookup.follow([callee], ["()"]))
+            every = set(self.lookup.follow([callee], ["()", *tokens[:1]] if place else ["()"]))
             some: set[Referent] = set()
             if callee in fit:
-                some = every & self._given_by(callee, node, events, in_caller, hops - 1, every)
+                some = every & self._given_by(callee, node, events, in_caller, hops - 1, every, place)
             given |= some
             left_out |= every - some
         if left_out <= given:
             return set()
-        tokens = TOKEN.findall(rest)
         gone = set(self.lookup.follow(sorted(left_out - given), tokens))
         gone.difference_update(self.lookup.follow(sorted(given), tokens))
         return gone
@@ -116,12 +117,15 @@ class Narrowing:
         in_caller: Callable[[Argument], Any],
         hops: int,
         every: set[Referent],
+        place: str,
     ) -> set[Referent]:
-        """What of all that `callee` gives, `every`, it gives to one of the calls `events` in `caller`."""
+        """What of all that `callee` gives, `every`, at a `place` among others, it gives to one of the calls `events` in
+        `caller`."""
         body = self._choosing(callee)
         if body is None:
             return every
-        known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in body.returns)
+        names = body.given_at(place)
+        known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in names)
         if all(every.isdisjoint(referents) for referents in known):
             return every
         here = dict(caller.given)
@@ -136,8 +140,8 @@ class Narrowing:
         for one in dict.fromkeys(given):
             node = Node(callee.file, callee.name, callee.owner, one)
             dead = self._dead_arms(node)
-            for name in body.returns:
-                arms = body.returned.get(name, ())
+            for name in names:
+                arms = body.returned.get(unplaced(name), ())
                 if not arms or any(map(dead.isdisjoint, arms)):
                     found.update(self.narrowed(name, node, hops=hops))
         return found
@@ -182,7 +186,8 @@ class Narrowing:
         around = self.options.with_imports(frozenset({node.file, found[0].file, *files}))
         if any(map(self.options.changes, sorted(around))):
             return UNKNOWN
-        mine, others = self._calling(name.removesuffix("()"), node) if found[0].kind == "instance" else ([], [])
+        called = unplaced(name).removesuffix("()")
+        mine, others = self._calling(called, node) if found[0].kind == "instance" else ([], [])
         made = [*((one, here) for one in mine), *((one, NOTHING_GIVEN) for one in others)]
         return setting_held(self.lookup, found[0], attribute, made, around)
 

@@ -10,7 +10,7 @@ from torchdet_lint.prefilter.assigned import OPTION
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.effects import STARTED
-from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.events import MODULE, PLACED, is_result
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of
 from torchdet_lint.regex import lazy
@@ -54,7 +54,7 @@ class Options:
         parameter: `args.model`."""
         arguments = (*event.positional, *event.keywords.values())
         if not any("." in name for name in here) and not any(
-            one.names[:1] and one.names[0][-1] == ")" for one in arguments
+            one.names[:1] and is_result(one.names[0]) for one in arguments
         ):
             return
         for parameter, argument in bound_arguments(callee, body, event).items():
@@ -62,7 +62,7 @@ class Options:
             if own is not None and not any(name.startswith(f"{own}.") for name in here):
                 continue
             (name,) = argument.names if len(argument.names) == 1 else ("",)
-            if own is None and not name.endswith("()"):
+            if own is None and not is_result(name):
                 continue
             for attribute in sorted(self.wanted.options(callee, parameter)):
                 if own:
@@ -153,6 +153,8 @@ class Options:
 
     def _parsed_in(self, name: str, file: str, hops: int) -> set[str]:
         function, _, rest = name.partition("()")
+        place = told[0] if (told := PLACED.match(rest)) is not None else ""
+        rest = rest[len(place) :]
         if rest and rest not in _PARSED:
             return set()
         if function == _PARSER:
@@ -161,7 +163,7 @@ class Options:
         found = {file}
         for callee in callees:
             body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
-            inner = [self._files(f"{one}{rest}", callee.file, hops - 1) for one in body.returns] if body else []
+            inner = [self._files(f"{one}{rest}", callee.file, hops - 1) for one in body.given_at(place)] if body else []
             if not inner or not all(inner):
                 return set()
             found.update(*inner)

@@ -38,6 +38,8 @@ from torchdet_lint.program.events import (
     Body,
     Event,
     Names,
+    is_result,
+    unplaced,
 )
 from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.shapes import FACTORIES
@@ -176,7 +178,7 @@ class Transfer(Recorder):
         """The same of an attribute of an object that is made here, `config.type`, too."""
         value = super().given_here(argument)
         owner, _, attribute = argument.names[0].rpartition(".") if len(argument.names) == 1 else ("", "", "")
-        if value is UNKNOWN and attribute.isidentifier() and (owner.endswith("()") or owner.startswith("@.")):
+        if value is UNKNOWN and attribute.isidentifier() and (is_result(owner) or owner.startswith("@.")):
             value = self.narrowing.held(owner, attribute, self.node, self.given)
         if value is UNKNOWN and attribute.isupper() and (told := self.files.switches.of(argument.names[0])) is not None:
             value = told
@@ -340,7 +342,7 @@ class Transfer(Recorder):
                     self.add("flag", referent.name, f"{NAMED_CALL}{referent.name}".removeprefix("flag:"))
         self.event = event
         self._transforms(event)
-        last = event.names[0].rpartition(".")[2].removesuffix("()")
+        last = unplaced(event.names[0]).rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
 
     def _loads_all(self, names: Names) -> bool:
@@ -979,7 +981,7 @@ class Transfer(Recorder):
             and self.lookup.derives((referent.file, referent.name), self.facts.words.optimizers)
             for argument in event.positional[:1]
             for name in argument.names
-            if name.endswith("()")
+            if is_result(name)
             for referent in self.stands_for(name)
         )
 
