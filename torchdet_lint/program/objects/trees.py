@@ -122,6 +122,20 @@ class Tree:
         last = 0 if loops else statement.end_lineno or 0
         return [read for read in reads_in(around[-1], name) if read.lineno > last]
 
+    def bound_anew(self, node: ast.AST, name: str) -> int:
+        """The last row of the statement behind the one around `node`, in the same block, that binds `name` anew in
+        every run; 0 where there is none."""
+        statement = next((one for one in (node, *self._above(node)) if isinstance(one, ast.stmt)), None)
+        block = _block_of(statement, self.parents.get(statement)) if statement is not None else []
+        for one in block[block.index(statement) + 1 :] if statement in block else ():
+            match one:
+                case ast.Assign(targets=[ast.Name(id=bound)]) if bound == name:
+                    return one.end_lineno or 0
+                case ast.Assign() | ast.AnnAssign() | ast.Expr():
+                    continue
+            break
+        return 0
+
     def qualified(self, node: ast.AST) -> str:
         """The name of the function in which `node` stands, with those of the classes and functions around that; empty
         where it stands in none."""
@@ -144,6 +158,12 @@ def reads_in(function: ast.AST, name: str) -> list[ast.Name]:
         for node in walk(function)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     ]
+
+
+def _block_of(statement: ast.stmt, parent: ast.AST | None) -> list[ast.stmt]:
+    """The statements of the block in which a statement stands that `parent` holds."""
+    blocks = (getattr(parent, field, ()) for field in ("body", "orelse", "finalbody"))
+    return next((block for block in blocks if isinstance(block, list) and statement in block), [])
 
 
 def _flat(statements: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

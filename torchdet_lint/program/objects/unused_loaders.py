@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.effects import STARTED, Node, Referent
 from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.objects.arms import passed_by
 from torchdet_lint.program.objects.trees import Tree
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import last_word, parameters_of
@@ -160,6 +161,8 @@ class UnusedLoaders:
 
     def _following(self, value: _Value) -> _Next:
         """What the value of an expression becomes, by what the expression is a part of."""
+        if value.node is not None and passed_by(value.tree, value.expression, dict(value.node.given)):
+            return []
         match value.tree.parents.get(value.expression):
             case ast.Expr() | ast.Assert() | ast.If() | ast.While() | ast.FormattedValue() | ast.UnaryOp(op=ast.Not()):
                 return []
@@ -242,18 +245,23 @@ class UnusedLoaders:
         if around:
             if not tree.qualified(value.expression) or not tree.keeps(around[-1], name):
                 return None
-            return self._reads(value._replace(path=path), around[-1], name)
+            return self._reads(value._replace(path=path), around[-1], name, tree.bound_anew(value.expression, name))
         if node is None or node.name != STARTED or not tree.is_at_top(value.expression):
             return None
         here = value._replace(path=path)
         return [one for read in tree.reads_at_top(name) for one in self._read(here, read)]
 
-    def _reads(self, value: _Value, function: _Function, name: str) -> _Next:
-        """The reads of a name, which stands for the value, in a function."""
+    def _reads(self, value: _Value, function: _Function, name: str, until: int = 0) -> _Next:
+        """The reads of a name, which stands for the value, in a function: `until` a row where it is bound anew."""
         names = value.tree.names(function)
         if not _READS_ALL.isdisjoint(names):
             return None
-        return [one for read in names.get(name, ()) for one in self._read(value, read)]
+        reads = (
+            read
+            for read in names.get(name, ())
+            if not until or read.lineno <= until or value.tree.around(read)[0] is not function
+        )
+        return [one for read in reads for one in self._read(value, read)]
 
     def _read(self, value: _Value, read: ast.expr) -> Iterator[_Value]:
         """The value where it is read, in each node as which the function around that runs."""

@@ -532,11 +532,18 @@ class Extractor(Expressions):
             if not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
                 return []
         asked = list(tested(test, self.names, self.scope, -arm, arm)) if self.scope.kind == "function" else []
-        if not asked or not any(self._matters(inner) for part, _ in split for inner in walk(part)):
+        parts = [part for part, _ in split]
+        if not asked or not (self._are_made(parts) or any(self._matters(one) for part in parts for one in walk(part))):
             return []
         self.arms = arm
         self.asked_inside.extend(asked)
         return [*always, *split]
+
+    def _are_made(self, parts: list[ast.expr]) -> bool:
+        """Whether `parts` are names, and one of them stands for what a call has made."""
+        return all(isinstance(part, ast.Name) for part in parts) and any(
+            "()" in name for part in parts for name in self.names.resolve(part, self.scope)
+        )
 
     def _by_chance(self, node: ast.Compare) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The random number of `random.random() < rate`, which decides nothing where the rate is 0 or 1."""
