@@ -86,6 +86,8 @@ class Follower(Calling):
         if id(node) in self.trail.seen or len(self.trail.seen) > _STEPS:
             return
         self.trail.seen.add(id(node))
+        if self.module.is_dead(node):
+            return
         parent = self.module.parent(node)
         assert parent is not None
         if self.is_told(node):

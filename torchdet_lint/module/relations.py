@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.module.choices.asserted import Asserted, asserted_in, told_by
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,6 +34,7 @@ class Relations:
         # What was found on the way up from a node, for all nodes on that way: an expression may be deep.
         self._deciding: dict[int, tuple[cst.CSTNode, cst.CSTNode] | None] = {}
         self._left: dict[int, float] = {}
+        self._asserted: dict[int, list[Asserted]] = {}
         self._homes: dict[int, Scope] = {}
         self._places: dict[int, int] = {}
 
@@ -65,8 +68,9 @@ class Relations:
             step = self._decides(step[0])
 
     def is_dead(self, node: cst.CSTNode) -> bool:
-        """Whether `node` stands in an arm that a constant rules out: `if False:`, the `else` of `if True:`; or in a
-        function below a statement of the same block that always leaves: `raise NotImplementedError`."""
+        """Whether `node` stands in an arm that a constant rules out, `if False:`, the `else` of `if True:`, or what the
+        function asserts above; or in a function below a statement of the same block that always leaves: `raise
+        NotImplementedError`."""
         way = list(self.deciding(node))
         if any(
             isinstance(around, _CHOICES)
@@ -79,7 +83,30 @@ class Relations:
         return any(
             isinstance(around, cst.IndentedBlock) and self.order_of(inner) > self._left_at(around)
             for around, inner in way[:function]
+        ) or self._is_asserted_away(way[:function])
+
+    def _is_asserted_away(self, way: list[tuple[cst.CSTNode, cst.CSTNode]]) -> bool:
+        """Whether one of the choices on the `way` up in a function goes against what stands asserted above it there, of
+        a name that is bound once."""
+        known = [
+            one
+            for around, inner in way
+            if isinstance(around, cst.IndentedBlock)
+            for one in self._asserted_in(around)
+            if self.order_of(one.statement) < self.order_of(inner)
+            and len(self.scope_of(one.statement).bindings.get(one.name, ())) == 1
+        ]
+        return bool(known) and any(
+            isinstance(around, _CHOICES)
+            and inner is not around.test
+            and told_by(around.test, known) is (inner is not around.body)
+            for around, inner in way
         )
+
+    def _asserted_in(self, block: cst.IndentedBlock) -> list[Asserted]:
+        if id(block) not in self._asserted:
+            self._asserted[id(block)] = [*asserted_in(block.body)]
+        return self._asserted[id(block)]
 
     def _left_at(self, block: cst.IndentedBlock) -> float:
         """The order of the first statement of `block` that always leaves it; infinite where none does."""

@@ -1,0 +1,1 @@
+"""What stands above a choice in a function -> which of its arms run."""
