@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchdet_lint.prefilter import skeleton
-from torchdet_lint.prefilter.main_guard import asks_for_main, is_main_guard
+from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import children, defaults_of, walk
 from torchdet_lint.program.events import CUDNN, FAILS, GUARD, MODELS, OWN, Argument, Test
@@ -55,7 +55,6 @@ from torchdet_lint.program.syntax.training.untrained import (
     frozen,
     inspected,
     loads_weights,
-    moved,
     read_inside,
     scored,
     traced,
@@ -65,14 +64,7 @@ from torchdet_lint.program.syntax.training.untrained import (
 )
 from torchdet_lint.program.syntax.unbound import FirstBound, Picked, before_failure, table_of
 from torchdet_lint.program.syntax.unkept.filled_tables import filled
-from torchdet_lint.program.syntax.unkept.unused_draws import (
-    dropped,
-    only_asserts,
-    only_assigns,
-    only_counts,
-    redrawn,
-    waited,
-)
+from torchdet_lint.program.syntax.unkept.unused_draws import only_asserts, only_counts, redrawn, waited
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import without_prose
 
@@ -88,9 +80,8 @@ _READS = lazy(r"\.(?:weight|bias|state_dict|parameters)\b")
 _LOADS = lazy(r"\bload[ \t]*\(")
 # Of a function that loads weights into more models it is not asked what becomes of each.
 _MODELS = 20
-_LOOKS = lazy(r"print[ \t]*\(\s*\w+\s*\)|parameters\(\)|\._parameters\.|\.(?:shape|size\(\))\s*\)")
+_LOOKS = lazy(r"print[ \t]*\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
 _FUNCTION = lazy(r"(?:torch\.|\$)[a-z]\w*")
-_LAYER = lazy(r"torch\.nn\.(?!Module$)[A-Z]\w*")
 _DATA_SETS = frozenset({"torch.utils.data.Dataset", "torch.utils.data.IterableDataset"})
 _TAKE_DATA = ("torch.nn.functional.", "torch.utils.data.")
 # A call of a function that may count the numbers of a model which is made for it.
@@ -131,9 +122,6 @@ class Extractor(Expressions):
         may_trace = self.words.may_trace.search(text) is not None
         looks = may_trace or _LOOKS.search(text) is not None
         self.inspected = self._unread(inspected(body, self._traces)) if looks else frozenset()
-        # What a file makes at its top level others may import.
-        mains = [one for one in body if isinstance(one, ast.If) and is_main_guard(one)]
-        self.dropped = self._unread(dropped(body if inside else mains, body))
         freezes = "requires_grad" in text
         self.frozen = frozen(body) if inside and freezes else frozenset()
         self.below_downloads = downloading(body) if "download" in text else frozenset()
@@ -723,7 +711,7 @@ class Extractor(Expressions):
         self.idle = self._idle or self.weightless > 0 or self._makes(node, self.traced | self.waited)
         self.passing = self.tries or self._makes(node, self.redrawn)
         counted = self.counts and only_counts(node, self._is_counting)
-        self.sized = self.weightless > 0 or self._makes(node, self.inspected) or counted or self._drops(node)
+        self.sized = self.weightless > 0 or self._makes(node, self.inspected) or counted
         frozen_here = self.trunks if self._adapts(node) else self.frozen
         self.without_gradient = self._makes(node, frozen_here) or self._makes(node, self.scored)
         self.unapplied = self._makes(node, self.unread)
@@ -768,28 +756,6 @@ class Extractor(Expressions):
         function = self.names.scopes.function(bounds[0].target)
         node = function.node if function is not None and function.kind == "function" else None
         return node is not None and [one.arg for one in node.args.args] == list(inspected(node.body, self._traces))
-
-    def _drops(self, node: ast.stmt) -> bool:
-        """Whether a statement makes a network that nobody reads, and making it does nothing else."""
-        if not isinstance(node, ast.Expr) and not (isinstance(node, ast.Assign) and self._makes(node, self.dropped)):
-            return False
-        calls = [one for one in walk(moved(node.value)) if isinstance(one, ast.Call)]
-        return bool(calls) and all(self._is_network(one.func) for one in calls)
-
-    def _is_network(self, function: ast.expr) -> bool:
-        """Whether what is called is a layer of torch's, a network of a library, or a class of modules in the file of
-        which the constructor only makes the parts."""
-        names = self.names.resolve(function, self.scope)
-        if names and all(name.startswith(MODELS) or _LAYER.fullmatch(name) for name in names):
-            return True
-        name = function.id if isinstance(function, ast.Name) else ""
-        constructor = self.names.scopes.function(f"{name}.__init__") if name else None
-        class_ = constructor.outer if constructor is not None else None
-        if constructor is None or class_ is None or class_.outer is None or self.scope.home(name) is not class_.outer:
-            return False
-        bases = [self.names.resolve(base, class_.outer) for base in class_.node.bases]
-        derives = bool(bases) and all(not self.words.modules.isdisjoint(base) for base in bases)
-        return derives and only_assigns(constructor.node)
 
     def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:
         """Whether a statement binds nothing but names that are `among` these."""

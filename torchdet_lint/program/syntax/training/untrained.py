@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
-_SHOWS = frozenset({"print", "repr", "str"})
-# What tells of an object which class it is of, and which attributes it has.
-_TELLS_CLASS = frozenset({"hasattr", "isinstance", "type"})
-# The table in which a module has its own parameters, by their names.
-_OWN_PARAMETERS = "_parameters"
-_ROWS = frozenset({"items", "values"})
-_NAMED = frozenset({"named_parameters", "items"})
+_SHOWS = frozenset({"print", "repr", "str", "type"})
 _LOOPS = (ast.For, ast.comprehension)
 # Methods that put a model on a device or in a mode, and give it back.
 _MOVES = frozenset({"cuda", "cpu", "to", "float", "double", "half", "eval", "train"})
@@ -88,30 +82,25 @@ def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> f
     harmless = {id(name) for loop in loops for name in walk(loop.iter)}
     models = {_owner(loop.iter) for loop in loops}
     harmless |= _notes(nodes) - parameters
-    shown: set[int] = set()
     sized: set[int] = set()
     outputs: dict[str, list[ast.Name]] = {}
     for node in nodes:
         if isinstance(node, ast.Call):
-            function = node.func.id if isinstance(node.func, ast.Name) else ""
-            if traces(node) or function in _TELLS_CLASS:
+            if traces(node) or (isinstance(node.func, ast.Name) and node.func.id in _SHOWS):
                 harmless.update(map(id, node.args))
-            elif function in _SHOWS:
-                shown.update(map(id, node.args))
         elif isinstance(node, ast.Attribute) and node.attr in SIZES:
             inner = node.value
             sized.add(id(inner.value if isinstance(inner, ast.Attribute) and inner.attr == "data" else inner))
         elif isinstance(node, ast.Expr):
-            harmless.add(id(moved(node.value)))
+            harmless.add(id(_moved(node.value)))
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            harmless.add(id(moved(node.value)))
-            models |= {node.targets[0].id} if _is_model(moved(node.value)) else set()
+            harmless.add(id(_moved(node.value)))
+            models |= {node.targets[0].id} if _is_model(_moved(node.value)) else set()
             if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
                 outputs.setdefault(node.targets[0].id, []).append(node.value.func)
     loads = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     if any(id(name) in parameters and id(name) not in sized | harmless for name in loads):
         return frozenset()
-    harmless |= shown
     kept = {name.id for name in loads if id(name) not in sized}
     applied = {id(name) for output in outputs.keys() - kept for name in outputs[output]}
     applied |= {id(node.func) for node in nodes if isinstance(node, ast.Call) and id(node) in sized}
@@ -120,15 +109,7 @@ def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> f
 
 
 def _variables(loops: Iterable[ast.For | ast.comprehension]) -> set[str]:
-    """The names that stand for parameters in loops over them: `p` of `for name, p in net.named_parameters()`."""
-    targets: list[ast.expr] = []
-    for loop in loops:
-        match loop.target:
-            case ast.Tuple(elts=[_, parameter]) if last_word(loop.iter) in _NAMED:
-                targets.append(parameter)
-            case whole:
-                targets.append(whole)
-    return {name.id for target in targets for name in walk(target) if isinstance(name, ast.Name)}
+    return {name.id for loop in loops for name in walk(loop.target) if isinstance(name, ast.Name)}
 
 
 def _notes(nodes: Sequence[ast.AST]) -> set[int]:
@@ -139,7 +120,7 @@ def _notes(nodes: Sequence[ast.AST]) -> set[int]:
     return {id(node.value) for node in attributes if bound and ast.unparse(node) in bound}
 
 
-def moved(value: ast.expr) -> ast.expr:
+def _moved(value: ast.expr) -> ast.expr:
     """`Net()` of `Net().to(device).eval()`, and `net` of `net.cuda()`."""
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
         value = value.func.value
@@ -264,7 +245,7 @@ def applies(text: str, attribute: str) -> bool:
 
 def _is_made(value: ast.expr) -> bool:
     """Whether a call makes what a name is given, maybe moved: of a class, or of a method of one."""
-    value = moved(value)
+    value = _moved(value)
     if not isinstance(value, ast.Call):
         return False
     path = ast.unparse(value.func)
@@ -305,8 +286,8 @@ def _is_bound_otherwise(node: ast.AST, around: Mapping[ast.AST, ast.AST]) -> Typ
     outer = around.get(node)
     if not isinstance(outer, ast.Assign) or len(outer.targets) != 1:
         return True
-    made = moved(outer.value)
-    return not (_is_made(outer.value) or (isinstance(made, ast.Name) and made.id == node.id))
+    moved = _moved(outer.value)
+    return not (_is_made(outer.value) or (isinstance(moved, ast.Name) and moved.id == node.id))
 
 
 def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:
@@ -328,7 +309,7 @@ def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
     assigned = [(ast.unparse(one), node) for node in nodes if isinstance(node, ast.Assign) for one in node.targets]
     headed = {_headed(target) for _, node in assigned for target in node.targets}
     # A name that stands for several models, one after the other, may be frozen as one of them.
-    made = Counter(name for name, node in assigned if ast.unparse(moved(node.value)) != name)
+    made = Counter(name for name, node in assigned if ast.unparse(_moved(node.value)) != name)
     return frozenset(
         owner
         for loop in loops
@@ -427,10 +408,8 @@ def _needs_none(made: ast.Call) -> bool:
 
 
 def _owner(iterated: ast.expr) -> str:
-    """`model` of `model.parameters()` and of `model._parameters.values()`."""
+    """`model` of `model.parameters()`."""
     match iterated:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute)) if attribute in _PARAMETERS:
             return name
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=table), attr=attribute)):
-            return name if table == _OWN_PARAMETERS and attribute in _ROWS else ""
     return ""

@@ -24,10 +24,6 @@ _ROUNDS = 4
 # What counts the numbers that a model has, and shows how many there are.
 _COUNTS = frozenset({"float", "format", "int", "len", "nelement", "numel", "print", "prod", "round", "size", "sum"})
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
-# What reads the names of a function by all their values.
-_READ_ALL = frozenset({"eval", "exec", "globals", "locals", "vars"})
-# What gives a module, or a list of modules, one more.
-_ADDS = frozenset({"__init__", "add_module", "append", "register_buffer", "register_module", "register_parameter"})
 _BLOCKS = (ast.For, ast.If, ast.While, ast.With)
 
 
@@ -118,36 +114,6 @@ def _sizes_alone(node: ast.GeneratorExp | ast.ListComp) -> bool:
     parts = [inner for part in (node.elt, *node.generators[0].ifs) for inner in walk(part)]
     sized = {id(one.value) for one in parts if isinstance(one, ast.Attribute) and one.attr in SIZES}
     return all(id(one) in sized for one in parts if isinstance(one, ast.Name) and one.id in names)
-
-
-def dropped(made: Sequence[ast.stmt], body: Sequence[ast.stmt]) -> frozenset[str]:
-    """The names that the statements `made` of a `body` bind by assignments to each of them alone, and that nothing in
-    the body reads."""
-    nodes = [node for statement in made for node in walk(statement)]
-    alone = {id(one.targets[0]) for one in nodes if isinstance(one, ast.Assign) and len(one.targets) == 1}
-    found = {one.id for one in nodes if isinstance(one, ast.Name) and id(one) in alone}
-    others = [node for statement in body for node in walk(statement)] if found else []
-    for one in others:
-        if isinstance(one, ast.Name) and (id(one) not in alone or one.id in _READ_ALL):
-            found -= found if one.id in _READ_ALL else {one.id}
-        elif isinstance(one, (ast.Global, ast.Nonlocal)):
-            found.difference_update(one.names)
-    return frozenset(found)
-
-
-def only_assigns(constructor: ast.FunctionDef) -> bool:
-    """Whether a constructor does nothing but give attributes and names their values, in branches and loops too."""
-    for node in statements_in(constructor.body):
-        match node:
-            case ast.Assign() | ast.AnnAssign() | ast.If() | ast.For() | ast.Pass() | ast.Assert():
-                continue
-            case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name("super"))))):
-                continue
-            case ast.Expr(value=ast.Call(func=function)) if last_word(function) in _ADDS:
-                continue
-            case _:
-                return False
-    return True
 
 
 def redrawn(scope: Scope, redraws: Collection[str]) -> frozenset[str]:
