@@ -79,7 +79,7 @@ class TorchArguments:
         target = call.arguments.keywords.get("device")
         if target is None and call.arguments.positional:
             target = call.arguments.positional[0]
-            if any(name.startswith("torch.") and name != "torch.device()" for name in target.names):
+            if any(name.startswith("torch.") and "()" not in name for name in target.names):
                 return first.device
             if isinstance(target.node, cst.Attribute) and target.node.attr.value == "dtype":
                 return first.device
