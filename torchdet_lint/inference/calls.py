@@ -298,7 +298,7 @@ class Calls:
             return AbstractValue(what="other", each=PARAMETER)
         if call.attribute == "named_parameters" and not call.arguments.positional:
             return AbstractValue(what="other", each=AbstractValue(what="other", items=(OTHER, PARAMETER)))
-        if owner.what == "other" and call.attribute == "items" and owner.each is not None:
+        if owner.what in ("other", "unknown") and call.attribute == "items" and owner.each is not None:
             return AbstractValue(what="other", each=AbstractValue(what="other", items=(UNKNOWN, owner.each)))
         if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
             if call.attribute not in ("get", "pop"):
@@ -315,8 +315,6 @@ class Calls:
             return owner
         if call.attribute == "values":
             return AbstractValue(what="other", each=owner.each)
-        if call.attribute == "items":
-            return AbstractValue(what="other", each=AbstractValue(what="other", items=(UNKNOWN, owner.each or UNKNOWN)))
         if call.attribute in ("get", "pop") and owner.each is not None:
             return joined((owner.each, *(self.infer(arg.value) for arg in call.node.args[1:])))
         return None

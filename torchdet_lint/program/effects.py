@@ -269,7 +269,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
                 # None: by the `if`s of this function alone, which may hold the seed too.
                 found[passed] = ref if passed in inner else None
     seeds = [key for key in fresh if key.startswith("seed:")]
-    if step.now and step.runs_here and not step.apart and _cuda_is_seeded_instead(found, arms, step, inner):
+    if ordered and _cuda_is_seeded_instead(found, arms, step, inner):
         found.setdefault("some:torch", found.pop("seed:torch", inner.get("seed:torch")))
         seeds = [key for key in seeds if key != "seed:torch"]
     _combine_seeds(found, arms, step, inner, seeds)

@@ -213,13 +213,6 @@ class NameHints:
         """Whether what is written is downloaded, by what is asked around it or by the name of the function."""
         return event.downloads or self.hints.downloading.search(self.recorder.node.name.rpartition(".")[2]) is not None
 
-    def may_seed(self, event: Event) -> bool:
-        """Whether the name of what is called speaks of seeds or determinism, or the user says that it seeds."""
-        last = [name.rpartition(".")[2] for name in event.names]
-        return not self.facts.seed_functions.isdisjoint((*last, *event.names)) or any(
-            map(self.hints.seeds.search, last)
-        )
-
     def perhaps_seeds(self, referent: Referent, event: Event) -> None:
         """A function that is not in sight and whose own name speaks of a seed silences rather than accuses."""
         tokens = [token for token in TOKEN.findall(referent.name) if token != "()"]
