@@ -69,6 +69,12 @@ def test_fix_that_breaks_the_syntax_is_refused_and_the_others_are_made():
     assert done.refused == {0: "the result would not parse"}
 
 
+def test_fix_that_parses_alone_waits_for_one_that_breaks_the_same_line():
+    done = applied("f(1)\n", fix(edit(1, 4, 1, 4, ",\n  a=2,\n")), fix(edit(1, 4, 1, 4, ",\n  b=3,\n")))
+    assert (done.data, done.applied) == (b"f(1,\n  a=2,\n)\n", (0,))
+    assert (done.waiting, done.refused) == ((1,), {})
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 and newer read this f-string")
 def test_fix_keeps_to_the_syntax_that_the_running_python_reads():
     newer = 'f"{"a"}"'

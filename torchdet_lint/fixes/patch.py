@@ -94,10 +94,13 @@ def apply(source: Source, fixes: Sequence[Fix]) -> Patched:
         tried, chosen = chosen, []
         for index in tried:
             _, fault = _tried(source, texts, [spans[other] for other in (*chosen, index)])
-            if fault:
-                refused[index] = fault
-            else:
+            if not fault:
                 chosen.append(index)
+            elif chosen and not _tried(source, texts, [spans[index]])[1]:
+                # Two that break one line anew: the later one fits what the earlier one makes.
+                waiting.append(index)
+            else:
+                refused[index] = fault
         data = _written(source, texts, [spans[index] for index in chosen])
     return Patched(data, tuple(chosen), tuple(waiting), refused)
 
