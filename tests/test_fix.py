@@ -313,7 +313,7 @@ IMPORTS = [
     ),
     pytest.param(
         "import os; import sys\nf()\n",
-        "import os; import sys\n\nimport numpy as np\nnp.random.seed(0)\nf()\n",
+        "import os; import sys\n\nimport numpy as np\n\nnp.random.seed(0)\nf()\n",
         id="semicolon",
     ),
     pytest.param(
@@ -804,3 +804,22 @@ def test_a_helper_is_indented_as_the_code_of_the_file_is(library, above, indent)
     text = f"{above}from torch.utils.data import DataLoader\n\nloader = DataLoader(data, num_workers=2)\n"
     fixed = fixing.fixed(text, library, "DataLoader", worker)
     assert f"def seed_worker(worker_id):\n{indent}worker_seed" in fixed
+
+
+@pytest.mark.parametrize(
+    ("below", "left"),
+    [
+        ("import os\nimport numpy as np\nimport torch\n", "import os\n"),
+        ("import os\n\nimport torch\nimport numpy as np\n\nimport sys\n", "import os\n\nimport sys\n"),
+        ("import numpy as np  # for the noise\nimport torch\n", "import numpy as np  # for the noise\n"),
+    ],
+)
+def test_an_import_that_goes_above_the_seeds_does_not_stay_below_them(tmp_path, below, left):
+    (tmp_path / "lib.py").write_text("import numpy as np\n\nNOISE = np.random.rand(3)\n")
+    text = f"from lib import NOISE\n{below}\nprint(NOISE, np.random.rand(3), torch.rand(1))\n"
+    (tmp_path / "train.py").write_text(text)
+    fixed = api.fix_source(text, str(tmp_path / "train.py"), select=["TDL101", "TDL102"])
+    assert fixed == (
+        "import numpy as np\nimport torch\n\nnp.random.seed(0)\ntorch.manual_seed(0)\n\n"
+        f"from lib import NOISE\n{left}\nprint(NOISE, np.random.rand(3), torch.rand(1))\n"
+    )

@@ -15,7 +15,7 @@ from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Edit
@@ -45,6 +45,8 @@ class Draft:
         self.named: set[str] = set()
         self.helpers: dict[str, str] = {}
         self.file_edits: list[Edit] = []
+        # The rows of imports that move further up.
+        self._out: set[int] = set()
 
     def filled(self, content: str, node: cst.CSTNode, before: int | None = None) -> str:
         """`content` with its holes filled with the names that hold at `node`, or at top level above row `before`."""
@@ -209,7 +211,27 @@ class Draft:
     def _import(self, statement: str, above: int | None) -> None:
         """Add the import `statement`, above the finding and row `above` where these run with the module."""
         limits = [row for row in (above, self.row if self.at_top(self.row) else None) if row is not None]
-        self.file_edits.append(self.imports.placed(statement, min(limits, default=None)))
+        limit = min(limits, default=None)
+        self.file_edits.append(self.imports.placed(statement, limit))
+        if limit is not None and not self.module.source.cells:
+            self.file_edits += self._taken_out(statement, limit)
+
+    def _taken_out(self, statement: str, limit: int) -> Iterator[Edit]:
+        """Take the import `statement` out below row `limit`, where it has a line of its own: it stands above now."""
+        lines = self.layout.lines
+        for top in self.layout.top:
+            row = top.first
+            if top.kind != "import" or row < limit or lines[row - 1].rstrip() != statement:
+                continue
+            self._out.add(row)
+            yield self._without(row)
+            above = next(one for one in range(row - 1, -1, -1) if one not in self._out)
+            below = next(one for one in range(row + 1, len(lines) + 2) if one not in self._out)
+            if below <= len(lines) and not lines[below - 1].strip() and not (above and lines[above - 1].strip()):
+                yield self._without(below)
+
+    def _without(self, row: int) -> Edit:
+        return self.editor.edit(self.layout.starts[row - 1], self.layout.starts[row], "")
 
     def at_top(self, row: int) -> bool:
         """Whether what stands in `row` runs when the module is read, not when a function of it is called."""

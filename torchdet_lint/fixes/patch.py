@@ -221,7 +221,10 @@ def _joined(contents: Sequence[str]) -> str:
                 below = below if together or above or below else [line_end(body[-1])]
             else:
                 together = 0 < rank < len(_RANKS) - 1 and 0 < following < len(_RANKS) - 1
-            joined += [] if together else above if len(above) > len(below) else below
+            apart = above if len(above) > len(below) else below
+            if rank == 0 < following and not apart and not body[-1][:1].isspace():
+                apart = [line_end(body[-1])]
+            joined += [] if together else apart
     return "".join([*joined, *blocks[-1][2]])
 
 
