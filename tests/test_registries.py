@@ -367,3 +367,56 @@ def fifth():
 def test_what_a_method_of_a_registry_is_given_as_a_name_is_the_key(run_: str, more: str, draws: bool) -> None:
     program = f"{METHODS}{more}\nif __name__ == '__main__':\n    {run_}\n"
     assert bool(lint_source(program, select=["TDL101"])) is draws
+
+
+HEAD = """
+import torch
+from torch import nn
+from PACKAGE.registry import MODELS
+
+@MODELS.register_module()
+class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.LAYER
+
+    def forward(self, x):
+        return self.net(x)
+"""
+BUILDING = """
+import sys
+import torch
+import det.heads
+import seg.heads
+from PACKAGE.registry import MODELS
+
+if __name__ == "__main__":
+    net = MODELS.build(dict(type=sys.argv[1])).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net(torch.randn(2, 3, 4, 4)).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("built_with", "also", "counted"),
+    [
+        ("mmdet", "", ("Conv2d",)),
+        ("mmseg", "", ("AdaptiveMaxPool2d",)),
+        ("mmengine", "", ("Conv2d", "AdaptiveMaxPool2d")),
+        ("mmpose", "", ("Conv2d", "AdaptiveMaxPool2d")),
+        ("mmdet", "mmengine", ("Conv2d", "Embedding")),
+    ],
+)
+def test_each_library_of_a_family_has_registries_of_its_own(built_with, also, counted, tmp_path):
+    files = {
+        "det/__init__.py": "from . import more" if also else "",
+        "det/heads.py": HEAD.replace("PACKAGE", "mmdet").replace("LAYER", "Conv2d(3, 3, 1)"),
+        "det/more.py": HEAD.replace("PACKAGE", also or "mmdet").replace("LAYER", "Embedding(3, 3)") if also else "",
+        "seg/__init__.py": "",
+        "seg/heads.py": HEAD.replace("PACKAGE", "mmseg").replace("LAYER", "AdaptiveMaxPool2d(2)"),
+        "train.py": BUILDING.replace("PACKAGE", built_with),
+    }
+    (message,) = messages(tmp_path, files).values()
+    layers = ("Conv2d", "AdaptiveMaxPool2d", "Embedding")
+    assert tuple(layer for layer in layers if layer in message) == counted

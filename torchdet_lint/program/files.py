@@ -80,7 +80,7 @@ class ProjectFiles:
         self._registered: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
         # The files of which somebody has asked what they register, and that do register something.
         self.registering: set[str] = set()
-        self._outside: dict[str, list[tuple[str, str, str]]] = {}
+        self._outside: dict[str, list[tuple[str, str, str, str]]] = {}
         # By the last word of what they import, the listed files; None until somebody asks.
         self._importers: dict[str, set[str]] | None = None
         self._configs: dict[str, tuple[tuple[str, str], ...]] = {}
@@ -271,21 +271,24 @@ class ProjectFiles:
     def registered_outside(self, package: str, what: str, *, named: bool) -> list[tuple[str, str]]:
         """The classes and functions, each a file and a name there, that files of the project register with an object
         of the library `package`, or of its family, by a decorator that says so: with that of which the name tells
-        `what`, or, unless it is `named`, any; none where too much is there to tell what is meant."""
-        families = self.library.facts.programs.family_of
+        `what`, or, unless it is `named`, any; none where too much is there to tell what is meant. Of another package of
+        the family it is what is registered only where its own registries hold nothing of the kind."""
+        programs = self.library.facts.programs
+        families = programs.family_of
         family = families(package)
         if family not in self._outside:
             self._outside[family] = [
-                (decorator.rpartition(".")[0].rpartition(".")[2].lower(), path, definition)
+                (decorator.partition(".")[0], decorator.rpartition(".")[0].rpartition(".")[2].lower(), path, definition)
                 for path in sorted(self._in_reach)
                 if any(families(dotted.partition(".")[0]) == family for dotted in self.outline(path).imports)
                 for decorator, definition, _ in self.summary(path).registered
                 if families(decorator.partition(".")[0]) == family and "egist" in decorator.rpartition(".")[2]
             ]
-            self.registering.update(path for _, path, _ in self._outside[family])
+            self.registering.update(path for _, _, path, _ in self._outside[family])
         found = self._outside[family]
-        meant = [one for one in found if what in one[0]] or ([] if named else found)
-        return [(path, definition) for _, path, definition in meant] if len(meant) <= _SHELF else []
+        meant = [one for one in found if what in one[1]] or ([] if named else found)
+        meant = [one for one in meant if programs.takes_from(package, one[0])] or meant
+        return [(path, definition) for _, _, path, definition in meant] if len(meant) <= _SHELF else []
 
     def _registered_by(self, registry: tuple[str, str], method: str = "") -> list[tuple[str, str, str]]:
         """What is registered with `registry`, by its `method` if that is named, each with its key, where that is

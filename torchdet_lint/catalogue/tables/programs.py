@@ -43,6 +43,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    family_heads: frozenset[str] = frozenset()
     builders: str = "(?!)"
     evaluates: frozenset[str] = frozenset()
     dispatches: frozenset[str] = frozenset()
@@ -134,6 +135,11 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def family_of(self, package: str) -> str:
         """What `package` shares its registries with: the beginning of its name, or all of it."""
         return next((family for family in self.families if package.startswith(family)), package)
+
+    def takes_from(self, package: str, other: str) -> bool:
+        """Whether what is registered with a registry of `other` may be made by one of `package`, of the same family:
+        each has its own, and one of the whole family that stands above."""
+        return package == other or not self.family_heads.isdisjoint((package, other))
 
     @functools.cached_property
     def may_trace(self) -> re.Pattern[str]:
