@@ -126,3 +126,23 @@ def test_a_switch_that_is_on_somewhere_or_that_a_command_line_sets_is_open(
     files: dict[str, str], drawn: bool, tmp_path: Path
 ) -> None:
     assert draws(tmp_path, "rows(config, 'val')", **files) is drawn
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn"),
+    [
+        ("config.VAL.SHUFFLE", False),
+        ("not config.VAL.SHUFFLE", True),
+        ("config.VAL.SHUFFLE == True", False),
+        ("config.VAL.RATE > 0", False),
+        ("config.TRAIN.RATE > 0", True),
+        ("config.TRAIN.RATE == 0.25", False),
+        ("config.TRAIN.SHUFFLE", True),
+        ("config.TEST.SHUFFLE", True),
+    ],
+)
+def test_a_switch_decides_what_a_script_does_at_top_level(asked: str, drawn: bool, tmp_path: Path) -> None:
+    more = f"import random\nimport torch\nif {asked}:\n    print(random.random(), torch.nn.LSTM(3, 3).cuda())\n"
+    assert draws(tmp_path, "1", more) is drawn
+    ops = lint(tmp_path, isolated=True, cache_dir="", select=["TDL404"])
+    assert bool(ops) is drawn

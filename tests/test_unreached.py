@@ -160,3 +160,109 @@ def test_a_name_that_is_the_parameter_in_every_arm_is_the_parameter(project, oth
     )
     made = 'from layers import Head\n\nif __name__ == "__main__":\n    print(Head(4).cuda(), Head(2, "avg"))\n'
     assert rows(project, layers_DOT_py=head, main_DOT_py=made) == found
+
+
+SCALED = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Up(nn.Module):
+    def __init__(self, size, scale=1):
+        super().__init__()
+        self.scale = scale
+        self.conv = nn.Linear(size, size)
+
+    def forward(self, x, mask=None):
+        if TEST:
+            x = F.interpolate(x, scale_factor=2, mode="bilinear")
+        return self.conv(x)
+
+class Net(nn.Module):
+    def __init__(self, scale=1):
+        super().__init__()
+        self.scale = scale
+        self.up = Up(3, GIVEN)
+        MORE
+
+    def grown(self):
+        return Up(3, self.scale)
+
+    def forward(self, x):
+        return self.up(x)
+"""
+BUILT = 'from layers import *\n\nif __name__ == "__main__":\n    print(MADE.cuda())\n'
+BUILDER = "\ndef build(scale=1):\n    return Net(scale)\n"
+SCALED_UP = 13
+
+
+@pytest.mark.parametrize(
+    ("test", "found"),
+    [
+        ("self.scale > 1", False),
+        ("1 < self.scale", False),
+        ("2 <= self.scale", False),
+        ("1 != self.scale", False),
+        ("1 == self.scale", True),
+        ("0 < self.scale", True),
+        ("self.scale", True),
+        ("None is not x", True),
+    ],
+)
+def test_what_a_constructor_hands_on_comes_from_who_calls_that(project, test, found):
+    layers = SCALED.replace("TEST", test).replace("GIVEN", "scale").replace("MORE", "pass")
+    assert (SCALED_UP in rows(project, layers_DOT_py=layers, main_DOT_py=BUILT.replace("MADE", "Net()"))) is found
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "made", "found"),
+    [
+        ("scale", "pass", "Net(1)", False),
+        ("scale", "pass", "Net(2)", True),
+        ("scale=scale", "pass", "build()", False),
+        ("scale", "pass", "build(2)", True),
+        ("self.scale", "pass", "Net(1)", False),
+        ("self.scale", "pass", "Net(scale=2)", True),
+        ("scale", "self.more = [Up(3, scale=scale) for _ in range(2)]", "Net()", False),
+        ("scale", "self.more = Up(3, scale * 2)", "Net()", True),
+        ("scale", "scale = scale * 2", "Net()", True),
+        ("scale", "self.scale = 2", "Net()", True),
+        ("scale", "self.more = Net", "Net()", True),
+    ],
+)
+def test_a_value_is_handed_on_through_constructors(project, given, more, made, found):
+    layers = SCALED.replace("TEST", "self.scale > 1").replace("GIVEN", given).replace("MORE", more)
+    layers += BUILDER if "build" in made else ""
+    assert (SCALED_UP in rows(project, layers_DOT_py=layers, main_DOT_py=BUILT.replace("MADE", made))) is found
+
+
+@pytest.mark.parametrize("decorated", ["class Net", "def build"])
+def test_what_a_decorator_makes_is_given_whatever_that_gives(project, decorated):
+    layers = SCALED.replace("TEST", "self.scale > 1").replace("GIVEN", "scale").replace("MORE", "pass") + BUILDER
+    layers = layers.replace(decorated, f"@torch.jit.ignore\n{decorated}")
+    assert rows(project, layers_DOT_py=layers, main_DOT_py=BUILT.replace("MADE", "build()")) == [SCALED_UP]
+
+
+@pytest.mark.parametrize(
+    ("named", "given", "found"),
+    [
+        ("y = mask", "", False),
+        ("y = mask", ", None", False),
+        ("y = mask", ", x", True),
+        ("y = mask if x.requires_grad else None", "", False),
+        ("y = None if x.requires_grad else mask", ", mask=None", False),
+        ("y = mask if x.requires_grad else None", ", x", True),
+        ("y = mask if x.requires_grad else x", "", True),
+        ("y = mask if x.requires_grad else 1", "", True),
+        ("y = mask[0] if mask is not None else None", "", False),
+        ("y = mask; mask = x", "", True),
+    ],
+)
+def test_a_parameter_that_is_none_by_all_calls_is_none_under_another_name(project, named, given, found):
+    text = (
+        "import torch\nimport torch.nn.functional as F\n\n"
+        f"def grown(x, mask=None):\n    {named}\n    if y is not None:\n"
+        '        x = F.interpolate(x, scale_factor=2, mode="bilinear")\n    return x\n'
+    )
+    main = f'from layers import *\n\nif __name__ == "__main__":\n    print([grown(x.cuda(){given}) for x in "ab"])\n'
+    assert (rows(project, layers_DOT_py=text, main_DOT_py=main) == [7]) is found

@@ -61,6 +61,10 @@ _DEEP = 3
 # Classes of libraries of which no constant is.
 _NO_CONSTANTS = frozenset(("torch.Tensor", "torch.nn.Module", "numpy.ndarray"))
 _TWO = 2
+_OTHER_WAY_ROUND: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq,
+    ast.Is: ast.Is, ast.IsNot: ast.IsNot,
+}  # fmt: skip
 # Calls nest in what an option is given: `type=lambda x: bool(strtobool(x))`.
 _ADDED = lazy(r"\.add_argument[ \t]*\((?:[^()]|\((?:[^()]|\([^()]{0,80}\)){0,200}\)){0,400}\)")
 _FLAG = lazy(r"[\"']-{0,2}([A-Za-z][\w-]*)[\"']")
@@ -190,6 +194,8 @@ def tested(
         yield from lengths
     elif (told_by := chance(test, names, scope)) is not None:
         yield from _chance_tested(told_by, scope, dead, dead_otherwise)
+    elif isinstance(test, ast.Compare) and (turned := _turned(test)) is not None:
+        yield from tested(turned, names, scope, dead, dead_otherwise, depth)
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (told := _compares(test, names, scope))[0]:
         asked, rebound = told
         known = constant(test.comparators[0], scope)
@@ -202,6 +208,14 @@ def tested(
         if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
             first, second = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
             yield Test(asked, "holds", part.value, first, second, rebound)
+
+
+def _turned(test: ast.Compare) -> ast.Compare | None:
+    """A comparison of a constant with something, the other way round: `x > 1` for `1 < x`."""
+    other = _OTHER_WAY_ROUND.get(type(test.ops[0])) if len(test.ops) == 1 else None
+    if other is None or not isinstance(test.left, ast.Constant) or isinstance(test.comparators[0], ast.Constant):
+        return None
+    return ast.copy_location(ast.Compare(test.comparators[0], [other()], [test.left]), test)
 
 
 def _alone_tested(
@@ -249,15 +263,15 @@ def _kinds_asked(test: ast.Call, names: Resolver, scope: Scope) -> list[str]:
 
 
 def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> tuple[str, tuple[Rebinding, ...]]:
-    """What a comparison asks: a parameter, and what became of it, an attribute of `self`, or an option that it compares
-    with texts."""
+    """What a comparison asks: a parameter, and what became of it, an attribute of `self`, an option that it compares
+    with texts, or a switch of a configuration that it compares with something else."""
     told = _asked_there(test.left, scope)
     if told[0]:
         return told
     other = test.comparators[0]
     parts = other.elts if isinstance(other, (ast.List, ast.Tuple)) else [other]
     texts = bool(parts) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in parts)
-    return (_option(test.left, names, scope) if texts else ""), ()
+    return (_option(test.left, names, scope) if texts else switch_in(test.left)), ()
 
 
 def switch_in(node: ast.expr) -> str:
@@ -265,9 +279,10 @@ def switch_in(node: ast.expr) -> str:
     return name if SWITCH.search(name := dotted_name(node)) is not None else ""
 
 
-def is_of_call(test: Test) -> bool:
-    """Whether a test asks for an option of what a call gives."""
-    return "()" in test.parameter
+def is_of_run(test: Test) -> bool:
+    """Whether a test asks for an option of what a call gives, or for a switch of a configuration: no function has to be
+    given that."""
+    return "()" in test.parameter or SWITCH.search(test.parameter) is not None
 
 
 def _option(node: ast.expr, names: Resolver, scope: Scope) -> str:
@@ -316,6 +331,8 @@ def _asked(node: ast.expr, scope: Scope) -> str:
         bounds = scope.bindings.get(node.id, ())
         value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
         node = value if value is not None and node.id not in scope.lent else node
+        if isinstance(node, ast.Name) and node.id in scope.bindings and _is_constant(node.id, scope):
+            return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and scope.first == "self":
         me = parameters_of(scope.node.args)[0].arg
         return f"self.{node.attr}" if node.value.id == me and _is_constant(me, scope) else ""

@@ -18,7 +18,7 @@ from torchdet_lint.program.syntax.conditions import (
     decided,
     device_asked,
     drawn_in_vain,
-    is_of_call,
+    is_of_run,
     loader_asked,
     on_by_default,
     passed_on,
@@ -601,7 +601,7 @@ class Extractor(Expressions):
                 if not guards:
                     arm = self._arm(node)
                     asked = tested(node.test, self.names, self.scope, -arm, arm)
-                    self.tests.extend(one for one in asked if self.scope.kind == "function" or is_of_call(one))
+                    self.tests.extend(one for one in asked if self.scope.kind == "function" or is_of_run(one))
                 body = before_failure(node.body, self.scope) if guards else node.body
                 self.block(body, branch if holds or asks_for_method(node.test, self.scope) else (*branch, arm))
                 self.trained -= 0 if guards else trained

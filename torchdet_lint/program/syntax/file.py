@@ -20,7 +20,7 @@ from torchdet_lint.program.events import (
     ClassSummary,
     Test,
 )
-from torchdet_lint.program.syntax.conditions import is_of_call, setting
+from torchdet_lint.program.syntax.conditions import is_of_run, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.named_texts import KEYED_ITEM, OF_PARAMETER, names_attribute, taken_as_text
@@ -288,7 +288,7 @@ class File:
         node = scope.node
         if scope.kind == "module":
             walk.block(node.body, ())
-            tests = tuple(filter(is_of_call, walk.tests))
+            tests = tuple(filter(is_of_run, walk.tests))
             return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()), tests=tests)
         walk.function(node)
         parameters = parameters_of(node.args)

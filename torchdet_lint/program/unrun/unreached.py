@@ -12,6 +12,7 @@ from torchdet_lint.prefilter.assigned import ANY
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import MODULE, PLAIN, PRESENT
 from torchdet_lint.program.graded.runs import Namings
+from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import functions_in
 from torchdet_lint.program.transfer.passing import (
@@ -22,6 +23,7 @@ from torchdet_lint.program.transfer.passing import (
     parameters_of,
     passed_constant,
     remade,
+    setting_of,
 )
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
@@ -40,6 +42,8 @@ _PICKS = lazy(
     r"|(?<![\w.])eval[ \t]*\(|\bsys\.modules\["
 )
 _MODULES = "sys.modules"
+# So many calls in turn pass a value on.
+_HOPS = 3
 _STARS = lazy(r"import[ \t]*\(?[ \t]*\*")
 # A row, and a column from 0.
 Place = tuple[int, int]
@@ -48,7 +52,7 @@ Place = tuple[int, int]
 class _Asking(NamedTuple):
     """A function of a file that asks for constants, the `maker` that takes them, what stands for that, and the calls in
     the function by the rows that are asked for. The maker is the constructor, of a method, or the function itself;
-    `word` is what is called."""
+    `word` is what is called, and empty for what a file does at top level."""
 
     path: str
     body: Body
@@ -76,11 +80,11 @@ class Unreached:
         asking = [one for path in places for one in self._functions(path, places[path])]
         if asking and picks_by_name(texts, project):
             asking = []
-        self._namings = Namings(frozenset(one.word for one in asking), texts, project)
+        self._asked = frozenset(one.word for one in asking) - {""}
+        self._namings = Namings(self._asked, texts, project)
+        # A call may pass what the function around it is given, or the object: those who call that are asked, by word.
+        self._outer: dict[str, Namings] = {}
         self._called: dict[tuple[str, str], list[_Site] | None] = {}
-        # A call may pass a parameter of the function around it, whose callers are asked.
-        around = {site.function.rpartition(".")[2] for one in asking for site in self._calls(one) or ()}
-        self._outer = Namings(frozenset(around - {"", "__init__"}), texts, project)
         self.rows: dict[str, tuple[int, ...]] = {}
         for one in asking:
             dead = set(self._ruled_out(one)) - {0}
@@ -91,13 +95,18 @@ class Unreached:
                 self.rows[one.path] = tuple(sorted({*self.rows.get(one.path, ()), *found}))
 
     def _functions(self, path: str, places: Sequence[Place]) -> Iterator[_Asking]:
-        """The functions of a file that ask for constants, in which a call stands in a row of `places` and in an arm."""
+        """The functions of a file that ask for constants, and what it does at top level, in which a call stands in a
+        row of `places` and in an arm."""
         rows = {row for row, _ in places}
         statements = parsed_body(self._project.text(path)) if rows else []
-        decorated = {one.name for one in statements if isinstance(one, ast.ClassDef) and one.decorator_list}
+        decorated = _decorated(statements)
         summary = self._project.summary(path)
-        for name, node in functions_in(statements):
-            inside = {row for row in rows if node.lineno <= row <= (node.end_lineno or node.lineno)}
+        functions = [
+            (name, {row for row in rows if node.lineno <= row <= (node.end_lineno or node.lineno)})
+            for name, node in functions_in(statements)
+        ]
+        outside = rows.difference(*(inside for _, inside in functions))
+        for name, inside in [*functions, (MODULE, outside)]:
             class_ = name.rpartition(".")[0]
             body = summary.body(name) if inside and class_ not in decorated else None
             maker = summary.body(f"{class_}.__init__") if class_ and body is not None else body
@@ -118,7 +127,10 @@ class Unreached:
         """The arms of a function that do not run, whoever calls it."""
         for test in asking.body.tests:
             values: list[Any] = []
-            if test.parameter.startswith("self."):
+            if SWITCH.search(test.parameter) is not None:
+                told = self._project.switches.of(test.parameter)
+                values = [] if told is None else [told]
+            elif test.parameter.startswith("self."):
                 values = self._kept(asking, test.parameter[5:])
             elif asking.body is asking.maker and (test.dead or test.dead_otherwise):
                 values = self._passed(asking, test.parameter)
@@ -126,57 +138,74 @@ class Unreached:
             if len(arms) == 1:
                 yield arms.pop()
 
-    def _kept(self, asking: _Asking, attribute: str) -> list[Any]:
+    def _kept(self, asking: _Asking, attribute: str, hops: int = _HOPS) -> list[Any]:
         """What an attribute may be that the constructor alone assigns; nothing where that is not known."""
         summary = self._project.summary(asking.path)
         told = summary.setting(asking.word, attribute)
         if told is None or ANY in summary.assigned:
             return []
-        values = [told.value] if told.known else self._passed(asking, parameter_in(told) or "")
+        values = [told.value] if told.known else self._passed(asking, parameter_in(told) or "", hops)
         values = [remade(value, told.rebound) for value in values]
         known = all(isinstance(one, PLAIN) for one in values)
         return values if known and not self._project.assignments(attribute, frozenset(self._texts)) else []
 
-    def _passed(self, asking: _Asking, parameter: str) -> list[Any]:
+    def _passed(self, asking: _Asking, parameter: str, hops: int = _HOPS) -> list[Any]:
         """The constants that all calls pass for a parameter, or leave to its default; none where one is not known."""
         calls = self._calls(asking) if parameter in parameters_of(asking.referent, asking.maker) else None
         values: list[Any] = []
         for site in calls or ():
-            found = self._passed_at(site, asking, parameter)
+            found = self._passed_at(site, asking, parameter, hops)
             if not found:
                 return []
             values += found
         return values
 
-    def _passed_at(self, site: _Site, asking: _Asking, parameter: str) -> list[Any]:
-        """The constant that a call passes for a parameter, or those that its function is given for what it passes."""
+    def _passed_at(self, site: _Site, asking: _Asking, parameter: str, hops: int) -> list[Any]:
+        """The constant that a call passes for a parameter, or those that its function is given for what it passes, or
+        that the object around it keeps."""
         arguments = bound_arguments(asking.referent, asking.maker, site.event)
         value = passed_constant(parameter, arguments, site.event, asking.maker)
         if isinstance(value, PLAIN):
             return [value]
-        if is_present(arguments.get(parameter)):
+        argument = arguments.get(parameter)
+        if is_present(argument):
             return [PRESENT]
-        own = parameter_of(arguments[parameter]) if parameter in arguments else None
-        word = site.function.rpartition(".")[2]
-        outer = self._project.summary(site.path).body(site.function) if own and word not in ("", "__init__") else None
-        if own is None or outer is None or asking.word == word:
+        if argument is None or hops == 0:
             return []
-        class_ = site.function.rpartition(".")[0]
-        referent = Referent("function", site.path, site.function, (site.path, class_) if class_ else ("", ""))
-        calls = self._calls(_Asking(site.path, outer, word, outer, referent, {}), self._outer)
-        if not calls or own not in parameters_of(referent, outer):
+        kept, own = setting_of(argument), parameter_of(argument)
+        around = self._around(site, by_class=kept is not None)
+        if around is None or around.word == asking.word:
             return []
-        given = (passed_constant(own, bound_arguments(referent, outer, one.event), one.event, outer) for one in calls)
-        values = list(given)
-        return values if all(isinstance(one, PLAIN) for one in values) else []
+        return self._kept(around, kept[5:], hops - 1) if kept is not None else self._passed(around, own or "", hops - 1)
 
-    def _calls(self, asking: _Asking, namings: Namings | None = None) -> list[_Site] | None:
+    def _around(self, site: _Site, *, by_class: bool) -> _Asking | None:
+        """The function around a call, as one whose callers are asked, or the constructor of the object, `by_class`."""
+        class_, _, name = site.function.rpartition(".")
+        by_class = by_class or name == "__init__"
+        function = f"{class_}.__init__" if by_class else site.function
+        body = self._project.summary(site.path).body(function) if name and (class_ or not by_class) else None
+        if body is None or (body.decorators and not class_):
+            return None
+        if by_class and class_ in _decorated(parsed_body(self._project.text(site.path))):
+            return None
+        referent = Referent("function", site.path, function, (site.path, class_) if class_ else ("", ""))
+        return _Asking(site.path, body, class_ if by_class else name, body, referent, {})
+
+    def _namings_of(self, word: str) -> Namings:
+        """Where files name `word`."""
+        if word in self._asked:
+            return self._namings
+        if word not in self._outer:
+            self._outer[word] = Namings(frozenset({word}), self._texts, self._project)
+        return self._outer[word]
+
+    def _calls(self, asking: _Asking) -> list[_Site] | None:
         """The calls of the function, or those that make an object of the class; None where one of the files may do
         something else with it: hand it on, derive from it, or name it in a text."""
         key = asking.path, asking.word
         if key not in self._called:
             found: list[_Site] | None = []
-            for path, naming in (namings or self._namings).of(asking.word):
+            for path, naming in self._namings_of(asking.word).of(asking.word):
                 calls = self._calls_in(path, naming, asking.word)
                 found = found + calls if found is not None and calls is not None else None
             self._called[key] = found
@@ -215,6 +244,11 @@ def picks_by_name(texts: Sequence[str], project: ProjectFiles, home: str = "") -
             if named is not None and named.rpartition(".")[2] in modules:
                 return True
     return False
+
+
+def _decorated(statements: Sequence[ast.stmt]) -> frozenset[str]:
+    """The classes at top level that have decorators: these may make objects of them."""
+    return frozenset(one.name for one in statements if isinstance(one, ast.ClassDef) and one.decorator_list)
 
 
 def _at(events: list[Event], row: int, places: Sequence[Place]) -> list[Event]:

@@ -56,8 +56,7 @@ def remade(node: ast.expr, scope: Scope, depth: int = _DEEP) -> tuple[str, tuple
         return "", OPEN
     name, rebinding = chosen
     own, before = _read(name, scope, depth) or (name.id, ())
-    is_parameter = any(bound.kind == "parameter" for bound in scope.bindings.get(own, ()))
-    return (own, (*before, rebinding)) if is_parameter else ("", OPEN)
+    return (own, (*before, rebinding)) if _is_parameter(own, scope) else ("", OPEN)
 
 
 def compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
@@ -73,7 +72,7 @@ def compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
 def _read(node: ast.Name, scope: Scope, depth: int) -> tuple[str, tuple[Rebinding, ...]] | None:
     """The same of a name."""
     bounds = scope.bindings.get(node.id, ())
-    if not any(bound.kind == "parameter" for bound in bounds):
+    if not _is_parameter(node.id, scope):
         value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
         return remade(value, scope, depth - 1) if value is not None and node.id not in scope.lent else None
     others = [one for one in bounds if one.kind not in ("parameter", "default")]
@@ -149,11 +148,27 @@ def _choice(node: ast.expr, scope: Scope) -> tuple[ast.Name, Rebinding] | None:
             return name, Rebinding("true", None, () if is_or else other, other if is_or else ())
         case ast.IfExp(test=test, body=body, orelse=orelse):
             asked = _question(test, scope)
+            if (asked is None or not _is_parameter(asked.name, scope)) and (kept := _kept(body, orelse, scope)):
+                return kept
             if asked is not None:
                 then, otherwise = (_made(arm, asked.name, scope) for arm in (body, orelse))
                 name = ast.copy_location(ast.Name(asked.name, ast.Load()), test)
                 return name, _rebinding(asked, then, otherwise)
     return None
+
+
+def _kept(body: ast.expr, orelse: ast.expr, scope: Scope) -> tuple[ast.Name, Rebinding] | None:
+    """The parameter in one arm of a conditional expression with a constant in the other, `mask if self.masks else
+    None`, and what it is whatever the test says: the constant, where the parameter is that too."""
+    for own, other in ((body, orelse), (orelse, body)):
+        known = constant(other, scope)
+        if isinstance(own, ast.Name) and _is_parameter(own.id, scope) and known is not None:
+            return (own, Rebinding("equal", known[0], known, None)) if isinstance(known[0], PLAIN) else None
+    return None
+
+
+def _is_parameter(name: str, scope: Scope) -> bool:
+    return any(bound.kind == "parameter" for bound in scope.bindings.get(name, ()))
 
 
 def _made(value: ast.expr, name: str, scope: Scope) -> tuple[Any, ...] | None:
