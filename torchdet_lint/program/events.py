@@ -121,7 +121,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     parameter, `rebound` says what became of it before. What a loader is given was `made` at that row and column, where
     one call in the same body makes it. A list that is written out has that `length` for good, and a parameter the one
     that it came with (`AS_GIVEN`); -1 where nobody knows. What a process is started with is told of each of its
-    `elements`."""
+    `elements`, and what a dictionary holds, that is written out, of its `entries`."""
 
     names: Names = ()
     known: bool = False
@@ -133,6 +133,7 @@ class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True)
     made: tuple[int, ...] = ()
     length: int = -1
     elements: tuple[Argument, ...] = ()
+    entries: tuple[tuple[str, Argument], ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -277,7 +278,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     are defined. `required` parameters have no default, the first `placed` ones may be passed by place, and `stars` are
     those of `*args` and `**kwargs`. `loops` are the parameters that it goes through, or hands on to functions. What is
     `returned` only in arms has these under its name. Of one that returns tuples that are written out, `rows` has the
-    names of all else that it returns, and then those at each place."""
+    names of all else that it returns, and then those at each place. Where it returns one dictionary that it writes
+    out, it has these `entries`."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -297,6 +299,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     loops: Names = ()
     returned: dict[str, tuple[tuple[int, ...], ...]] = {}
     rows: tuple[Names, ...] = ()
+    entries: tuple[tuple[str, Argument], ...] = ()
 
     def given_at(self, place: str) -> Names:
         """The names of what stands at a `place` of what it returns: of all of that, where there is none."""

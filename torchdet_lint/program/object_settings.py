@@ -71,6 +71,7 @@ class ObjectSettings:
 
     def _of(self, owner: tuple[str, str], name: str) -> list[Any]:
         """What the attribute `name` of the objects of a class may be."""
+        name, _, entry = name.partition(".")
         places: list[tuple[tuple[str, str], Argument]] = []
         for kind in self.lookup.family(owner):
             if kind.kind == "class":
@@ -83,11 +84,26 @@ class ObjectSettings:
         if len(places) != 1:
             return []
         place, told = places[0]
+        if entry:
+            held = parameter_of(told)
+            changed = self.lookup.files.assignments(name, self.files)
+            return self._entry(owner, place, f"{held}.{entry}") if held and not changed else []
         if outside := self.lookup.files.assignments(name, self.files):
             return switched(self.lookup, self.notes, owner, name, outside) if told != Argument() else []
         if told.known:
             return [told.value]
         return self._made_of(told, owner, place)
+
+    def _entry(self, owner: tuple[str, str], place: tuple[str, str], entry: str) -> list[Any]:
+        """What an entry of a parameter, or an attribute of it, may be, `config.encoder`, that the constructor `place`
+        of the objects of a class is given: by all that make one."""
+        found: list[Any] = []
+        for node in self.notes:
+            if node.owner == owner and (node.file, node.name) == place:
+                values = dict(node.given).get(entry, UNKNOWN)
+                for value in values if isinstance(values, tuple) else (UNKNOWN,):
+                    _add(found, value)
+        return found
 
     def _made_of(self, told: Argument, owner: tuple[str, str], place: tuple[str, str]) -> list[Any]:
         """What an attribute may be that the constructor `place` makes of a parameter, as `told`."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.program.events import REST, STARTED_WITH, Argument, Event
+from torchdet_lint.program.events import REST, STARTED_WITH, Argument, Event, is_result
 from torchdet_lint.program.syntax.conditions import decided
+from torchdet_lint.program.syntax.parameters.entries import entries_of, entry_in
 from torchdet_lint.program.syntax.parameters.lengths import length_of
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, remade
 from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed, is_one_of_texts
@@ -62,6 +63,10 @@ class Arguments:
         """An argument as a caller needs to know it."""
         known = constant(node, self.scope)
         known = self._chosen(node) if known is None else known
+        if known is None and (entry := entry_in(node)) is not None:
+            held = dict(entries_of(entry[0], self.names, self.scope)).get(entry[1])
+            if held is not None:
+                return held
         if known is not None:
             return Argument((), True, known[0], length=length_of(node, self.scope))
         if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
@@ -77,7 +82,8 @@ class Arguments:
         rebound = told[1] if told is not None and names == (f"${told[0]}",) else OPEN if told is not None else ()
         shown = names or ((f"?.{tail}",) if tail else ())
         length = length_of(node, self.scope)
-        return Argument(shown, present=present, loader=loader, rebound=rebound, length=length)
+        entries = entries_of(node, self.names, self.scope)
+        return Argument(shown, present=present, loader=loader, rebound=rebound, length=length, entries=entries)
 
     def _loaded(self, node: ast.expr) -> Argument:
         """An argument of a loader, with the call that makes it in the same body."""
@@ -157,9 +163,18 @@ class Arguments:
                     unpacked = {name: replace(one, unsure=True) for name, one in unpacked.items()}
                 keywords = unpacked | keywords
                 opaque = opaque or not whole
-                if not whole and (paths := self.names.path(word.value, self.scope)):
-                    keywords[REST] = Argument(paths, unsure=self._is_changed(word.value))
+                if not whole and (rest := self._handed_on(word.value)) is not None:
+                    keywords[REST] = rest
         return positional, keywords, opaque
+
+    def _handed_on(self, node: ast.expr) -> Argument | None:
+        """What `**node` passes on: a parameter, a part of one, what a function gives, or what is written out, of which
+        some may change."""
+        names = self.names.path(node, self.scope)
+        given = self.names.resolve(node, self.scope) if not names else ()
+        names = names or (given if len(given) == 1 and is_result(given[0]) and given[0][0] not in "$?" else ())
+        entries = entries_of(node, self.names, self.scope)
+        return Argument(names, unsure=self._is_changed(node), entries=entries) if names or entries else None
 
     def _elements(self, node: ast.expr) -> tuple[Argument, ...]:
         """The arguments that a display holds, if it shows all of them."""

@@ -31,6 +31,7 @@ from torchdet_lint.program.events import (
 )
 from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.parameters.chances import Chance, chance
+from torchdet_lint.program.syntax.parameters.entries import entry_in
 from torchdet_lint.program.syntax.parameters.lengths import length_tested
 from torchdet_lint.program.syntax.parameters.rebinding import OPEN, compared, remade
 from torchdet_lint.program.syntax.scopes import Bound, bound_above, constant, followed
@@ -187,7 +188,7 @@ def tested(
         both = isinstance(test.op, ast.And)
         for value in test.values:
             yield from tested(value, names, scope, 0 if both else dead, dead_otherwise if both else 0, depth)
-    elif isinstance(test, (ast.Name, ast.Attribute, ast.Call)):
+    elif isinstance(test, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
         if dead or dead_otherwise:
             yield from _alone_tested(test, names, scope, dead, dead_otherwise)
     elif isinstance(test, ast.Compare) and (lengths := [*length_tested(test, scope, dead, dead_otherwise)]):
@@ -219,11 +220,17 @@ def _turned(test: ast.Compare) -> ast.Compare | None:
 
 
 def _alone_tested(
-    test: ast.Name | ast.Attribute | ast.Call, names: Resolver, scope: Scope, dead: int, dead_otherwise: int
+    test: ast.Name | ast.Attribute | ast.Call | ast.Subscript,
+    names: Resolver,
+    scope: Scope,
+    dead: int,
+    dead_otherwise: int,
 ) -> Iterator[Test]:
     """What a test asks that compares nothing: `if flag:`, `if isinstance(rate, float):`, `if len(styles):`."""
     yield from length_tested(test, scope, dead, dead_otherwise)
-    if not isinstance(test, ast.Call):
+    if entry := _entry(test, scope):
+        yield Test(entry, "true", None, dead, dead_otherwise)
+    elif not isinstance(test, ast.Call):
         asked, rebound = _asked_there(test, scope)
         if not asked and isinstance(test, ast.Attribute):
             asked = switch_in(test) or _option(test, names, scope)
@@ -264,10 +271,12 @@ def _kinds_asked(test: ast.Call, names: Resolver, scope: Scope) -> list[str]:
 
 def _compares(test: ast.Compare, names: Resolver, scope: Scope) -> tuple[str, tuple[Rebinding, ...]]:
     """What a comparison asks: a parameter, and what became of it, an attribute of `self`, an option that it compares
-    with texts, or a switch of a configuration that it compares with something else."""
+    with texts, an entry of one, or a switch of a configuration that it compares with something else."""
     told = _asked_there(test.left, scope)
     if told[0]:
         return told
+    if entry := _entry(test.left, scope):
+        return entry, ()
     other = test.comparators[0]
     parts = other.elts if isinstance(other, (ast.List, ast.Tuple)) else [other]
     texts = bool(parts) and all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in parts)
@@ -300,6 +309,24 @@ def _option(node: ast.expr, names: Resolver, scope: Scope) -> str:
         return f"{holder}.{node.attr}" if holder != own else ""
     found = names.resolve(node.value, scope)
     return f"{found[0]}.{node.attr}" if len(found) == 1 and is_result(found[0]) else ""
+
+
+def _entry(node: ast.expr, scope: Scope) -> str:
+    """`config.encoder` for `config["encoder"]`, by a name of its own too, where `config` is a parameter that is given
+    no other value; `self.config.encoder` for `self.config["encoder"]`, and as it stands; or nothing."""
+    if isinstance(node, ast.Name):
+        bounds = scope.bindings.get(node.id, ())
+        value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
+        node = value if value is not None and node.id not in scope.lent else node
+    told = (node.value, node.attr) if isinstance(node, ast.Attribute) else entry_in(node)
+    owner = told[0] if told is not None else None
+    if told is None or not isinstance(owner, (ast.Name, ast.Attribute)) or SWITCH.search(dotted_name(node)) is not None:
+        return ""
+    if isinstance(owner, ast.Attribute):
+        asked = _asked(owner, scope)
+        return f"{asked}.{told[1]}" if asked else ""
+    held = not isinstance(node, ast.Attribute) and owner.id in scope.bindings and _is_constant(owner.id, scope)
+    return f"{owner.id}.{told[1]}" if held else ""
 
 
 def switched(flag: ast.expr, names: Resolver, scope: Scope, dead: int, dead_otherwise: int) -> Test | None:

@@ -25,6 +25,7 @@ from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.named_texts import KEYED_ITEM, OF_PARAMETER, names_attribute, taken_as_text
 from torchdet_lint.program.syntax.names import Resolver
+from torchdet_lint.program.syntax.parameters.entries import entries_of
 from torchdet_lint.program.syntax.registries import ITSELF, texts_given
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -336,6 +337,7 @@ class File:
             tuple(sorted(set(_gone_through(walk.events, self.names.roots)))),
             {one: tuple(arms) for one, arms in returned.items() if all(arms)} if tests else {},
             self._rows(walk, scope),
+            entries_of(walk.returns[0][0], self.names, scope) if len(walk.returns) == 1 else (),
         )
 
     def _rows(self, walk: Extractor, scope: Scope) -> tuple[Names, ...]:

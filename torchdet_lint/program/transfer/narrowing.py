@@ -8,6 +8,7 @@ from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import AT, MODULE, unplaced
 from torchdet_lint.program.syntax.named_texts import BY_PARAMETER, OF_PARAMETER
 from torchdet_lint.program.transfer.fitting import fitting
+from torchdet_lint.program.transfer.objects.entries import Entries
 from torchdet_lint.program.transfer.objects.made import body_of, setting_held
 from torchdet_lint.program.transfer.options import Options
 from torchdet_lint.program.transfer.passing import (
@@ -40,6 +41,7 @@ class Narrowing:
         self.lookup = lookup
         self.wanted = wanted
         self.options = Options(lookup, wanted)
+        self.entries = Entries(lookup, wanted, self.options)
         self._calls: dict[tuple[str, str], dict[str, list[Event]]] = {}
         self._methods: dict[tuple[str, str], dict[str, list[str]]] = {}
         self._known: dict[tuple[str, Node, int], tuple[Referent, ...]] = {}
@@ -48,6 +50,7 @@ class Narrowing:
         """The same of the same files, with what one program's objects keep."""
         other = Narrowing(lookup, self.wanted)
         other.options = self.options
+        other.entries = Entries(lookup, self.wanted, self.options)
         other._calls, other._methods = self._calls, self._methods
         return other
 
@@ -169,6 +172,7 @@ class Narrowing:
         """What a call in `node`, which was given what is `here`, hands on to a function in options and objects, by the
         parameter that holds them: `args.model`, `config.type`."""
         yield from self.options.given(node, here, callee, body, event)
+        yield from self.entries.given(node, here, callee, body, event, self._calling)
         for parameter, argument in bound_arguments(callee, body, event).items():
             name = argument.names[0] if len(argument.names) == 1 and not argument.known else "$"
             for attribute in sorted(self.wanted.options(callee, parameter)) if name[0] not in _UNSEEN else ():

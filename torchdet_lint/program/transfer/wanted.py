@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import INDIRECT, LOCATE, NAMED, OF_LISTS, REST, STARTED_WITH
-from torchdet_lint.program.transfer.passing import bound_arguments, handed, hands_rest_on, started
+from torchdet_lint.program.transfer.passing import bound_arguments, handed, hands_rest_on, starred, started
 from torchdet_lint.program.transfer.relays import handed_parameters
 
 if TYPE_CHECKING:
@@ -81,12 +82,29 @@ class Wanted:
             body = self.lookup.files.summary(function.file).body(function.name)
             owners = [test.parameter.partition(".") for test in body.tests] if body is not None else []
             found = {attribute for owner, _, attribute in owners if owner == parameter and attribute}
+            found |= self._asked_of_kept(function, parameter)
             if body is not None and hops > 0:
                 for callee, name in self._taking(function, body, parameter):
                     found |= self.options(callee, name, hops - 1)
                 found |= self._deciding(function, body, parameter, hops - 1)
             self._options[key] = frozenset(found)
         return self._options[key]
+
+    def _asked_of_kept(self, function: Referent, parameter: str) -> set[str]:
+        """The attributes that branches in methods of a class ask of what its constructor keeps under the name that it
+        has there, `if self.config.deep:`."""
+        class_, _, method = function.name.rpartition(".")
+        start = f"self.{parameter}"
+        if method != "__init__" or not parameter.isidentifier() or not self._is_kept(function, parameter):
+            return set()
+        asks = rf"\b(?:if|elif|and|or|not)\b[^\n]*\b{start}[.\[]|=[ \t]*{start}[.\[]"
+        if re.search(asks, self.lookup.files.text(function.file)) is None:
+            return set()
+        summary = self.lookup.files.summary(function.file)
+        methods = summary.class_summary(class_)
+        bodies = [summary.body(name) for name in sorted(methods.methods.values())] if methods is not None else []
+        tests = [test.parameter for body in bodies if body is not None for test in body.tests]
+        return {one[len(start) + 1 :] for one in tests if one.startswith(f"{start}.")}
 
     def _deciding(self, function: Referent, body: Body, parameter: str, hops: int) -> set[str]:
         """The attributes of the parameter that calls in a function pass to where they decide: `pick(cfg.type)`."""
@@ -222,7 +240,9 @@ class Wanted:
             for callee in self._called(function, event):
                 inner = self.lookup.files.summary(callee.file).body(callee.name)
                 bound = bound_arguments(callee, inner, event) if inner is not None else {}
-                yield from ((callee, name) for name, argument in bound.items() if argument.names == whole)
+                rest = starred(inner)[-1] if inner is not None and REST in inner.stars else REST
+                taken = ((rest if name == REST else name, argument) for name, argument in bound.items())
+                yield from ((callee, name) for name, argument in taken if argument.names == whole)
 
     def _called(self, function: Referent, event: Event) -> Iterator[Referent]:
         """The functions of the project that a call in `function` runs, constructors among them."""
