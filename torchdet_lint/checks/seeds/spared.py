@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.call_edges import CallEdges, is_public
 from torchdet_lint.dataflow.syntax import bare
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.module.module import Module, Value
+    from torchdet_lint.module.module import Call, Module, Value
+
+# Nobody asks what more files do with a method.
+_SPOKEN = 8
 
 
 class _Missing(NamedTuple):
@@ -47,10 +50,28 @@ class Spared:
         key = id(function), missing
         if key not in self._given:
             parameters = positional(function)[self.module.enclosing_class(function) is not None :]
-            calls = list(CallEdges(self.module).callers_with_files(function)) if missing.name in parameters else []
+            calls = self._calls(function) if missing.name in parameters else []
             given = [(there, call.argument(missing.name, parameters)) for there, call in calls]
             self._given[key] = bool(calls) and all(_is_something(there, value, missing) for there, value in given)
         return self._given[key]
+
+    def _calls(self, function: cst.FunctionDef) -> list[tuple[Module, Call]]:
+        """The calls of a function or constructor, or all those of a method by its name where nothing but calls name it,
+        and no package makes its class public."""
+        module, name = self.module, function.name.value
+        class_ = module.enclosing_class(function)
+        if class_ is None or name == "__init__":
+            return list(CallEdges(module).callers_with_files(function))
+        others = module.naming(name, _SPOKEN) if module.naming is not None and not name.startswith("__") else None
+        if others is None or is_public(module, class_.name):
+            return []
+        found: list[tuple[Module, Call]] = []
+        spoken = 0
+        for there in (module, *others):
+            there.load_where(word=name)
+            found += ((there, call) for call in there.method_calls(name))
+            spoken += len(re.findall(rf"\.{name}\b|[\"']{name}[\"']", there.text))
+        return found if len(found) == spoken else []
 
 
 def _missing(around: cst.CSTNode, inner: cst.CSTNode) -> Iterator[_Missing]:
