@@ -48,3 +48,20 @@ def test_what_code_gives_an_option(text: str, given: list[str]) -> None:
 )
 def test_what_data_give_an_option(text: str, given: list[str]) -> None:
     assert list(given_in_data("num_workers", text)) == given
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ('loader = {"num_workers": config["num_workers"], "size": 4}\n', []),
+        ("loader = {'num_workers': self.config['num_workers']}\n", []),
+        ('loader = {"num_workers": args.num_workers}\n', []),
+        ('workers = config.get("num_workers", 0)\n', []),
+        ('workers = config.get( "num_workers")\n', []),
+        ('loader = {"num_workers": config["workers"]}\n', ['config["workers"']),
+        ('config.setdefault("num_workers", 4)\n', [""]),
+        ('config["num_workers"] = 4\n', ["4"]),
+    ],
+)
+def test_what_only_reads_a_key_gives_nothing(text: str, given: list[str]) -> None:
+    assert list(given_in_code("num_workers", text)) == given

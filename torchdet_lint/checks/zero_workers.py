@@ -26,6 +26,8 @@ def stays_zero(module: Module, workers: Value, depth: int = _FOLLOWED) -> bool:
     node = workers.node
     if workers.known:
         return is_zero(workers)
+    if (entry := _entry(node)) is not None:
+        return _is_handed(module, entry[0], workers, depth) and _is_left_zero(module, entry[1])
     if isinstance(node, cst.Attribute):
         given = module.self_attribute(node, workers.scope)
         kept = depth > 0 and bool(given) and all(stays_zero(module, one, depth - 1) for one in given)
@@ -45,12 +47,40 @@ def stays_zero(module: Module, workers: Value, depth: int = _FOLLOWED) -> bool:
 def _is_option_left_zero(module: Module, node: cst.Attribute, workers: Value) -> bool:
     """Whether `node` is an option of an object of the project, a configuration, say, to which what is in sight gives 0
     and nothing else: no other file, no file of data, no option of the command line."""
-    word = node.attr.value
-    if module.option is None or not _is_of_project(module, node.value, workers, _FOLLOWED):
+    return _is_of_project(module, node.value, workers, _FOLLOWED) and _is_left_zero(module, node.attr.value)
+
+
+def _is_left_zero(module: Module, word: str) -> bool:
+    """Whether all that gives something to an option, or under a key, called `word` gives it 0."""
+    given = module.option(word) if module.option is not None else None
+    return given is not None and given | set(given_in_code(word, module.text)) == {_ZERO}
+
+
+def _entry(node: cst.BaseExpression) -> tuple[cst.BaseExpression, str] | None:
+    """The dictionary and the key of `config["num_workers"]`, and of `config.get("num_workers", 0)`."""
+    owner: cst.BaseExpression | None = None
+    key: cst.BaseExpression | None = None
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        owner, key = node.value, node.slice[0].slice.value
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+        owner, key = node.func.value, node.args[0].value if node.args else None
+    text = key.evaluated_value if isinstance(key, cst.SimpleString) else None
+    return (owner, text) if owner is not None and isinstance(text, str) else None
+
+
+def _is_handed(module: Module, node: cst.BaseExpression, at: Value, depth: int) -> bool:
+    """Whether `node`, at the place of `at`, is a dictionary that a function takes, `**config`, or that is written out,
+    or an attribute of `self` that is one."""
+    if isinstance(node, cst.Attribute):
+        given = module.self_attribute(node, at.scope)
+        return depth > 0 and bool(given) and all(_is_handed(module, one.node, one, depth - 1) for one in given)
+    home = at.scope.home(node.value) if isinstance(node, cst.Name) else None
+    if not isinstance(node, cst.Name) or home is None:
+        return isinstance(node, cst.Dict)
+    if not isinstance(home.node, cst.FunctionDef):
         return False
-    given = module.option(word)
-    here = set(given_in_code(word, module.text))
-    return given is not None and given | here == {_ZERO}
+    star = home.node.params.star_kwarg
+    return star is not None and star.name.value == node.value and len(home.bindings[node.value]) == 1
 
 
 def _is_of_project(module: Module, node: cst.BaseExpression, at: Value, depth: int) -> bool:

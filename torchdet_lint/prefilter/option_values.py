@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 # So much text in front of a keyword is looked through for the call that it belongs to.
 _FAR = 2_000
+_NEAR = 20
 _COMMENT = lazy(r"#[^\n]*")
 _VALUE = r"([^\n,)}\]]*)"
 _KEYED = lazy(rf"[\"']\s*(?:\]\s*=(?!=)|:)\s*{_VALUE}")
+_GET = lazy(r"\.get[ \t]*\(\s*\Z")
 _READ = lazy(r"[\"']\s*\]")
 _ASSIGNED = lazy(rf"\s*(?::[^=\n,()]*)?=(?!=)\s*{_VALUE}")
 _CHANGED = lazy(r"\s*(?:[-+*/%@&|^]|//|\*\*|<<|>>)=")
@@ -33,8 +35,11 @@ def given_in_code(word: str, text: str) -> Iterator[str]:
             yield ""
         elif code[at - 1 : at] in ('"', "'") and code[end : end + 1] in ('"', "'"):
             keyed = _KEYED.match(code, end)
-            if keyed is not None or code[at - 2 : at - 1] != "[" or _READ.match(code, end) is None:
-                yield keyed[1].strip() if keyed is not None else ""
+            value = keyed[1].strip() if keyed is not None else ""
+            read = keyed is None and code[at - 2 : at - 1] == "[" and _READ.match(code, end) is not None
+            got = _GET.search(code[max(at - _NEAR, 0) : at - 1]) is not None
+            if not (read or got or value.endswith((f"['{word}'", f'["{word}"', f".{word}"))):
+                yield value
         elif (assigned := _ASSIGNED.match(code, end)) is not None:
             value = assigned[1].strip()
             if not value.endswith(f".{word}") and _NOT_KEPT.search(_in_front(code, at)) is None:
