@@ -266,3 +266,39 @@ def test_a_parameter_that_is_none_by_all_calls_is_none_under_another_name(projec
     )
     main = f'from layers import *\n\nif __name__ == "__main__":\n    print([grown(x.cuda(){given}) for x in "ab"])\n'
     assert (rows(project, layers_DOT_py=text, main_DOT_py=main) == [7]) is found
+
+
+UP = SCALED[: SCALED.index("class Net")].replace("TEST", "self.scale > 1").replace("scale=1", "scale")
+
+
+@pytest.mark.parametrize(
+    ("heirs", "made", "found"),
+    [
+        ("class More(Up):\n    def __init__(self, size):\n        super().__init__(size, 1)", "More(3)", False),
+        (
+            "class More(Up):\n    def __init__(self, size):\n        super(More, self).__init__(size, 1)",
+            "More(3)",
+            False,
+        ),
+        ("class More(Up):\n    def __init__(self, size):\n        super().__init__(size, 2)", "More(3)", True),
+        ("class More(Up):\n    def __init__(self, size):\n        Up.__init__(self, size, 1)", "More(3)", True),
+        ("class More(Up):\n    def __init__(self, size):\n        self.size = size", "More(3)", True),
+        ("class More(Up):\n    def grown(self):\n        return self.scale", "More(3, 1)", False),
+        ("class More(Up):\n    def grown(self):\n        return self.scale", "More(3, 2)", True),
+        ("class More(Up):\n    scale = 2", "More(3, 1)", True),
+        ("class More(Up):\n    def grown(self):\n        self.scale = 2", "More(3, 1)", True),
+        ("class More(Up):\n    pass\n\nclass Most(More):\n    pass", "Most(3, 1), More(3, 1)", False),
+        ("class More(Up):\n    pass\n\nclass Most(More):\n    scale = 2", "Most(3, 1)", True),
+        ("class More(Up):\n    pass\n\nclass Most(nn.Module, More):\n    scale = 2", "Up(3, 1), More(3, 1)", True),
+        ("class More(nn.Identity, Up):\n    pass", "Up(3, 1)", True),
+        ("@print\nclass More(Up):\n    pass", "Up(3, 1)", True),
+        (
+            "class A(Up):\n    pass\n\nclass B(A):\n    pass\n\nclass C(B):\n    pass\n\nclass D(C):\n    pass",
+            "D(3, 1)",
+            True,
+        ),
+    ],
+)
+def test_what_derives_from_a_class_makes_its_objects_too(project, heirs, made, found):
+    main = f'from layers import *\n\nif __name__ == "__main__":\n    print([one.cuda() for one in [{made}]])\n'
+    assert (SCALED_UP in rows(project, layers_DOT_py=f"{UP}\n{heirs}\n", main_DOT_py=main)) is found

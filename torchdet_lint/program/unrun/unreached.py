@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter.assigned import ANY
 from torchdet_lint.program.effects import Referent
-from torchdet_lint.program.events import MODULE, PLAIN, PRESENT
+from torchdet_lint.program.events import MODULE, PLAIN, PRESENT, Body
 from torchdet_lint.program.graded.runs import Namings
 from torchdet_lint.program.switches import SWITCH
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.shapes import functions_in
+from torchdet_lint.program.syntax.shapes import functions_in, last_word
 from torchdet_lint.program.transfer.passing import (
     bound_arguments,
     is_present,
@@ -31,7 +31,7 @@ from torchdet_lint.source.lines import split_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torchdet_lint.program.events import Body, Event
+    from torchdet_lint.program.events import Event
     from torchdet_lint.program.files import ProjectFiles
     from torchdet_lint.program.graded.runs import Naming
 
@@ -44,6 +44,7 @@ _PICKS = lazy(
 _MODULES = "sys.modules"
 # So many calls in turn pass a value on.
 _HOPS = 3
+_ABOVE = ".__init__"
 _STARS = lazy(r"import[ \t]*\(?[ \t]*\*")
 # A row, and a column from 0.
 Place = tuple[int, int]
@@ -146,8 +147,30 @@ class Unreached:
             return []
         values = [told.value] if told.known else self._passed(asking, parameter_in(told) or "", hops)
         values = [remade(value, told.rebound) for value in values]
-        known = all(isinstance(one, PLAIN) for one in values)
+        known = all(isinstance(one, PLAIN) for one in values) and not self._is_given_below(asking.word, attribute)
         return values if known and not self._project.assignments(attribute, frozenset(self._texts)) else []
+
+    def _is_given_below(self, word: str, attribute: str, hops: int = _HOPS) -> bool:
+        """Whether a class that derives from the one called `word` gives the attribute another value."""
+        files = (path for path, _ in self._namings_of(word).of(word))
+        heirs = [(path, one.name) for path in files for one in self._deriving(path, word)]
+        return any(
+            hops == 0
+            or self._project.summary(path).setting(heir, attribute) is not None
+            or self._is_given_below(heir, attribute, hops - 1)
+            for path, heir in heirs
+        )
+
+    def _heirs_in(self, path: str, word: str) -> dict[int, str]:
+        """The classes at top level of a file that derive from the one called `word`, and from no other, by the rows in
+        which they say so."""
+        return {one.bases[0].lineno: one.name for one in self._deriving(path, word) if len(one.bases) == 1}
+
+    def _deriving(self, path: str, word: str) -> Iterator[ast.ClassDef]:
+        """The classes at top level of a file that derive from the one called `word`."""
+        for one in parsed_body(self._project.text(path)):
+            if isinstance(one, ast.ClassDef) and any(last_word(base) == word for base in one.bases):
+                yield one
 
     def _passed(self, asking: _Asking, parameter: str, hops: int = _HOPS) -> list[Any]:
         """The constants that all calls pass for a parameter, or leave to its default; none where one is not known."""
@@ -217,13 +240,31 @@ class Unreached:
             return None
         found: list[_Site] = []
         lines = split_lines(text)
+        heirs = self._heirs_in(path, word)
         for row, times in Counter(naming.rows.get(word, ())).items():
+            if row in heirs and times == 1:
+                above = self._from_heir(path, heirs[row])
+                if above is None:
+                    return None
+                found += above
+                continue
             body = naming.function(row) or self._project.summary(path).body(MODULE)
             calls = [event for event in body.events if _calls(event, row, word)] if body is not None else []
             if len(calls) + lines[row - 1].count(f"super({word},") != times:
                 return None
             found += (_Site(event, path, naming.name(row)) for event in calls)
         return found
+
+    def _from_heir(self, path: str, heir: str) -> list[_Site] | None:
+        """The calls of the constructor above by that of a class which derives from one, or those that make an object of
+        it, where it has none of its own; None where these are not known."""
+        body = self._project.summary(path).body(f"{heir}.__init__")
+        if heir in _decorated(parsed_body(self._project.text(path))):
+            return None
+        if body is None:
+            return self._calls(_Asking(path, Body(0), heir, Body(0), Referent("class", path, heir), {}))
+        calls = [event for event in body.events if any(name.endswith(_ABOVE) for name in event.names)]
+        return [_Site(calls[0], path, f"{heir}.__init__")] if len(calls) == 1 else None
 
 
 def picks_by_name(texts: Sequence[str], project: ProjectFiles, home: str = "") -> bool:
