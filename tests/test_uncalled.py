@@ -176,3 +176,62 @@ def test_what_a_file_picks_of_its_own_names_is_none_that_it_does_not_name(projec
     train = f"{imports}\n\ndef run(x):\n    {picks}\n\nif __name__ == '__main__':\n    used([1])\n"
     (project() / ".git").mkdir()
     assert notes(project, main_DOT_py=module, train_DOT_py=train) == found
+
+
+@pytest.mark.parametrize(
+    "name", ["README", "README.md", "Readme.rst", "LICENSE", "requirements.txt", "environment.yml"]
+)
+def test_a_project_starts_where_its_readme_lies(project, name):
+    module = MAIN.partition("if __name__")[0]
+    train = "from main import used\n\nif __name__ == '__main__':\n    used([1])\n"
+    (project() / name).write_text("")
+    assert notes(project, main_DOT_py=module, train_DOT_py=train) == {SPARE, KEPT}
+
+
+LAYER = """\
+import torch
+import torch.nn.functional as F
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 3, 3)
+
+    def forward(self, x):
+        return F.interpolate(self.conv(x), scale_factor=2, mode="bilinear")
+
+    def smooth(self, x):
+        return F.interpolate(self.conv(x), scale_factor=2, mode="bicubic")
+"""
+FITS = """\
+import torch
+from net import Net
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    net = Net().cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.rand(1, 3, 8, 8).cuda()).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "severity"),
+    [
+        ("", "", "note"),
+        ("(torch.nn.Module)", "(Base)", "error"),
+        ('return F.interpolate(self.conv(x), scale_factor=2, mode="bilinear")', "return self.smooth(x)", "error"),
+        ("def smooth", "def reset_parameters", "error"),
+    ],
+)
+def test_a_method_of_a_layer_that_nothing_names_is_not_in_reach(project, old, new, severity):
+    net = LAYER.replace(old, new).replace("class Net(Base)", "from bases import Base\n\n\nclass Net(Base)")
+    folder = project(net_DOT_py=net, fit_DOT_py=FITS)
+    (folder / "README.md").write_text("")
+    found = run.run([str(folder)], Settings(root=str(folder), min_severity="note", jobs=1)).findings
+    (bicubic,) = (one for one in found if "bicubic" in one.message and one.code == "TDL403")
+    (mode,) = (one.message for one in found if one.code == "TDL203")
+    assert bicubic.severity == severity
+    assert severity == "error" or "may raise" not in mode

@@ -27,6 +27,8 @@ _PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
 _PICKERS = ("import_module", "__import__", "instantiate", "resolve_name")
 _CHECK = lazy(r"check_.*\.py")
 _INSTALLED = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
+# What stands at the top of a project, be it a checkout or an archive that has been unpacked.
+_AT_THE_TOP = lazy(r"(?:readme|licen[cs]e)(?:\.\w+)?|requirements\.txt|environment\.ya?ml", re.IGNORECASE)
 _FOLDERS = frozenset({"test", "tests", "unit_test", "unit_tests", "unittest", "unittests"})
 
 
@@ -128,7 +130,9 @@ class EntryPoints:
     def is_package(self) -> bool:
         """Whether others may import what the project holds: it can be installed, or it is not known where it starts."""
         root = self.settings.root
-        return not starts_project(root) or not _INSTALLED.isdisjoint(self.files.modules.listing(root))
+        names = self.files.modules.listing(root)
+        starts = starts_project(root) or any(map(_AT_THE_TOP.fullmatch, names))
+        return not starts or not _INSTALLED.isdisjoint(names)
 
     def _is_of_a_package(self, path: str) -> bool:
         """Whether a file has classes, and lies in a package, whose users import it."""

@@ -253,8 +253,9 @@ class ProgramRun:
             found: dict[int, list[Reported]] = {}
             files, scored = self.settling.ungraded(self.entries) if record is not None else (set(), {})
             unreached = self.settling.unreached.get(path, ()) if record is not None else ()
+            uncalled = self.settling.uncalled(self.entries).get(path, ()) if record is not None else ()
             for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
-                if rows.first in unreached:
+                if rows.first in unreached or _is_within(rows.first, uncalled):
                     continue
                 if finding.gradient and (path in files or rows.first in scored.get(path, ())):
                     continue
@@ -290,6 +291,11 @@ class ProgramRun:
         return sorted(self._seeders, key=operator.itemgetter(0))
 
     # ------------------------------------------------------------------ findings
+
+
+def _is_within(row: int, ends: Sequence[int]) -> bool:
+    """Whether `row` is between a first and a last row of `ends`."""
+    return any(first <= row <= last for first, last in zip(ends[::2], ends[1::2], strict=True))
 
 
 def _settles(effects: Effects) -> bool:

@@ -182,6 +182,7 @@ class Settling:
         self.records = records
         self.points = points
         self._ungraded: tuple[set[str], dict[str, tuple[int, ...]]] | None = None
+        self._uncalled: dict[str, tuple[int, ...]] | None = None
 
     def of(self, entries: Iterable[Entry], *, deterministic: bool) -> dict[str, Settled]:
         """What the programs `entries` say of files, for those where it matters; `deterministic` where the user says
@@ -189,9 +190,8 @@ class Settling:
         named = self.whole.named
         wanted = {path for path, record in named.items() if any(is_open(finding) for finding in record.findings)}
         entries = list(entries)
-        tried = [entry for entry in entries if entry.file in named and self.points.tries_out(entry)]
-        aside = {entry.file: rows for entry in tried if (rows := self._aside(entry))}
-        for path, rows in self._uncalled((entry.file for entry in entries), aside).items():
+        aside = self._tried(entries)
+        for path, rows in self.uncalled(entries).items():
             aside[path] = (*aside.get(path, ()), *rows)
         if not wanted and not aside:
             return {}
@@ -283,17 +283,24 @@ class Settling:
             for library in (CHANNELS if asking else ())
         }
 
-    def _uncalled(self, programs: Iterable[str], aside: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
-        """First and last rows of the functions and classes that nothing names but the rows that stand `aside`: in a
-        program with a main guard and in a notebook, which no file imports, and in all that programs run of a project
-        that nobody can install."""
-        if self.points.imports_by_name:
-            return {}
-        programs = {*programs}
-        files = self.points.started(programs) if self.points.is_package else self.points.reached(programs)
-        named = self.whole.named
-        asked = {path: {rows.first for rows in named[path].rows} for path in named if path in files}
-        return uncalled(asked, self.points.users, self.project.files, aside)
+    def _tried(self, entries: Iterable[Entry]) -> dict[str, tuple[int, ...]]:
+        """By file the first and last rows of what self-tests alone run."""
+        tried = [entry for entry in entries if entry.file in self.whole.known and self.points.tries_out(entry)]
+        return {entry.file: rows for entry in tried if (rows := self._aside(entry))}
+
+    def uncalled(self, entries: Sequence[Entry]) -> dict[str, tuple[int, ...]]:
+        """First and last rows of the functions and classes that nothing names but self-tests: in a program with a main
+        guard and in a notebook, which no file imports, and in all that programs run of a project that nobody can
+        install. `entries` are all programs."""
+        if self._uncalled is None:
+            programs = {entry.file for entry in entries}
+            files, known = set[str](), self.whole.known
+            if not self.points.imports_by_name:
+                points = self.points
+                files = points.started(programs) if points.is_package else points.reached(programs)
+            asked = {path: {rows.first for rows in known[path].rows} for path in known if path in files}
+            self._uncalled = uncalled(asked, self.points.users, self.project.files, self._tried(entries))
+        return self._uncalled
 
     def _aside(self, entry: Entry) -> tuple[int, ...]:
         """First and last rows of the main guard of a file that is only tried out, and of the functions that it calls

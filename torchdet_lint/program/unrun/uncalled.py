@@ -7,6 +7,7 @@ import bisect
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.graded.runs import Namings
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from torchdet_lint.program.files import ProjectFiles
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # What a test runner or Python itself calls by its name, and what a command line makes of a whole file.
 _CALLED_BY_NAME = lazy(r"_*[Tt]est.*|pytest_.*|__.*__|setup|teardown|main")
 # So many definitions that only the next one names are followed from a self-test.
 _ROUNDS = 4
+# What torch calls of a layer.
+_CALLED_BY_TORCH = frozenset({"forward", "backward", "setup_context", "extra_repr", "reset_parameters"})
 _WORD = lazy(r"[^\W\d]\w*")
 _EXPOSES = lazy(r"\bfire\.Fire\b|\bfrom[ \t]+fire[ \t]+import|\b(?:globals|locals|vars)[ \t]*\(|\b__all__\b")
 
@@ -33,8 +37,9 @@ def uncalled(
     project: ProjectFiles,
     aside: Mapping[str, Sequence[int]],
 ) -> dict[str, tuple[int, ...]]:
-    """By file the first and last row of each function and class at top level that stands around one of its `rows` and
-    that neither the file nor its `users`, those that import it, name, but in itself; those that are decorated aside.
+    """By file the first and last row of each function and class at top level, and of each method of a layer, that
+    stands around one of its `rows` and that neither the file nor its `users`, those that import it, name, but in
+    itself; those that are decorated aside.
     Between the first and last rows that stand `aside`, those of a self-test of the file, a name does not count."""
     asked = {path: found for path in rows if (found := list(_around(path, rows[path], project)))}
     around = {path: users(path) for path in asked}
@@ -110,10 +115,23 @@ class _Said:
 def _around(path: str, rows: Collection[int], project: ProjectFiles) -> Iterator[_Definition]:
     text, ordered = project.text(path), sorted(rows)
     for node in parsed_body(text) if _EXPOSES.search(text) is None else ():
-        if (
-            isinstance(node, _Definition)
-            and not node.decorator_list
-            and not _CALLED_BY_NAME.fullmatch(node.name)
-            and bisect.bisect_left(ordered, node.lineno) < bisect.bisect(ordered, node.end_lineno or node.lineno)
-        ):
-            yield node
+        if isinstance(node, _Definition) and _holds(node, ordered):
+            if _is_plain(node):
+                yield node
+            if isinstance(node, ast.ClassDef) and _is_layer(node):
+                methods = (one for one in node.body if isinstance(one, _FUNCTIONS) and _holds(one, ordered))
+                yield from (one for one in methods if _is_plain(one) and one.name not in _CALLED_BY_TORCH)
+
+
+def _holds(node: _Definition, rows: Sequence[int]) -> bool:
+    """Whether one of the `rows`, which are in order, is of `node`."""
+    return bisect.bisect_left(rows, node.lineno) < bisect.bisect(rows, node.end_lineno or node.lineno)
+
+
+def _is_plain(node: _Definition) -> bool:
+    return not node.decorator_list and not _CALLED_BY_NAME.fullmatch(node.name)
+
+
+def _is_layer(node: ast.ClassDef) -> bool:
+    """Whether a class derives from `nn.Module` and from nothing else, which might call what it defines."""
+    return [dotted_name(base).rpartition(".")[2] for base in node.bases] == ["Module"]
