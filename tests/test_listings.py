@@ -69,3 +69,13 @@ def test_the_first_of_a_listing_that_begins_at_the_top_is_no_other_one_after_a_s
     """Sorted by path, `d/assets/x.yaml` comes before `d/data.yaml`."""
     text = f"import glob\nfrom pathlib import Path\n\ndef settings(folder):\n    return {taken}\n"
     assert finding(text).fix.applicability == safe
+
+
+def test_listings_of_one_folder_are_sorted_together_under_whatever_name():
+    found = lint_source(
+        "import os\n\n\nclass Data:\n    def train(self, path):\n        folder = os.path.join(path, 'train')\n"
+        "        self.rows = [(name, i) for i, name in enumerate(os.listdir(folder))]\n\n"
+        "    def val(self, path):\n"
+        "        self.ids = {name: i for i, name in enumerate(os.listdir(os.path.join(path, 'train')))}\n"
+    )
+    assert [sorted(edit.location.row for edit in one.fix.edits) for one in found] == [[7, 10], [7, 10]]

@@ -3050,3 +3050,14 @@ def test_what_only_sets_up_is_no_program(project, head, is_program):
     tool = f"from net import Net\n{head}\n\ndef run(x):\n    return Net()(x)\n"
     folder = project(net_DOT_py=net, tool_DOT_py=tool, main_DOT_py=main)
     assert (("TDL403", 11) in codes(lint(folder))) is is_program
+
+
+def test_a_seed_that_only_some_runs_set_is_told_of_as_that(project):
+    main = (
+        "import torch\nfrom torch.utils.data import DataLoader\n\n"
+        f"{GUARD}    if torch.cuda.is_available():\n        torch.cuda.manual_seed(1)\n    else:\n"
+        "        torch.manual_seed(1)\n    for batch in DataLoader(range(9), shuffle=True):\n        print(batch)\n"
+    )
+    found = {one.code: one.message for one in lint(project(main_DOT_py=main))}
+    assert found["TDL101"].endswith("which this program seeds only in some runs (line 8)")
+    assert found["TDL302"].endswith("; a program that runs this line seeds torch only in some runs, and the others differ")

@@ -59,6 +59,7 @@ _GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
 _INITIAL = "initial_seed()"
 # By whether a program that imports the file seeds torch.
 _UNSEEDED = ("no program that runs this line seeds torch", "a program that runs this line never seeds torch")
+_PARTLY = "a program that runs this line seeds torch only in some runs"
 _SEED_TORCH = (
     "Seed torch at the start of the program, `torch.manual_seed(seed)`: the seed of each worker follows from it."
 )
@@ -142,11 +143,15 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
         if finding.severity == "error" or rows.first not in settled.unseeded or not finding.draws:
             return finding
         told = f"; {_UNSEEDED[settled.seeded]}, so the workers' random numbers differ in every run"
+        if settled.partly and not settled.seeded:
+            told = f"; {_PARTLY}, and the workers' random numbers differ in the others"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told, help=_SEED_TORCH)
     if finding.severity in ("note", "error"):
         return finding
     if rows.first in settled.unseeded:
         told = f"; {_UNSEEDED[settled.seeded]}, so every run differs"
+        if settled.partly and not settled.seeded:
+            told = f"; {_PARTLY}, and the others differ"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     if settled.seeded:
         where = "only in the programs that seed torch"
@@ -220,6 +225,7 @@ class Settling:
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run, repeated = self._by_seed(entries, "torch", self._runs)
         early = self._run(node for entry in entries if entry.seeded("torch") for node in entry.above_seed("torch"))
+        partly = reach(entry.file for entry in programs if "some:torch" in entry.effects)
         fresh = self._fresh(entries, wanted)
         drawn = self._drawn(entries, wanted)
         return {
@@ -250,6 +256,7 @@ class Settling:
                 path in scripts,
                 self._among(path, early[path]) if path in early else (),
                 drawn.get(path, ()),
+                path in partly,
             )
             for path in sorted({*wanted, *aside})
         }

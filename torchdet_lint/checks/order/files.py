@@ -144,6 +144,9 @@ def _folder(module: Module, call: Call) -> str:
         node = call.node.args[0].value if call.node.args else call.node
     if isinstance(node, cst.Call) and last_word(node.func) == "Path" and len(node.args) == 1:
         node = node.args[0].value
+    if isinstance(node, cst.Name):
+        value = module.followed(node, call.scope, call.order)
+        return bare(value.node if value is not None and value.scope is call.scope else node)
     return bare(node)
 
 
