@@ -37,8 +37,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     `repeated` those of loaders that a program which seeds torch evidently runs, `mixed` those that one runs which does
     not, too. `fresh` says that one of them may take a seed that is different in every run; `unreached` are the rows of
     findings about ops in arms that all calls rule out, `early` those of loaders that a program makes before it seeds
-    torch. `drawn` are the rows of draws for want of a generator that only programs which never seed NumPy run. `partly` says
-    that one of them seeds torch only in some of its runs."""
+    torch. `drawn` are the rows of draws for want of a generator that only programs which never seed NumPy run.
+    `partly` says that one of them seeds torch only in some of its runs."""
 
     covered: bool = False
     seeded: bool = False
