@@ -144,18 +144,24 @@ def _is_given_elsewhere(module: Module, value: Value, depth: int) -> bool:
     """Whether a call in another file gives the parameter that `value` is anything but 0. One that names it as the
     loader does is itself reported, where the function hands it on."""
     taken = _zero_parameter(module, value)
-    if taken is None or module.callers is None or depth <= 0:
+    if taken is None or module.callers is None or depth <= 0 or not _is_at_top_level(module, taken[0]):
         return False
     function, own = taken[0], module.enclosing_class(taken[0])
-    parameter, outer = last_word(value.node), own.outer if own is not None else module.scope_of(function)
-    if outer is not module.scope or (own is not None and function.name.value != "__init__"):
-        return False
+    parameter = last_word(value.node)
     for other, call in module.callers(own.name if own is not None else function.name.value):
         passed = call.argument(parameter, positional(function)[own is not None :])
         told = depth == _FOLLOWED and parameter == WORKERS and parameter in call.arguments.keywords
         if passed is not None and not told and not stays_zero(other, passed, depth - 1):
             return True
     return False
+
+
+def _is_at_top_level(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether `function` stands at top level, or is the constructor of a class there."""
+    own = module.enclosing_class(function)
+    if own is None:
+        return module.scope_of(function) is module.scope
+    return own.outer is module.scope and function.name.value == "__init__"
 
 
 def _is_only_called_here(module: Module, function: cst.FunctionDef) -> bool:

@@ -101,11 +101,12 @@ class Neighbours:
         return None
 
     def heirs(self, class_: str, file: str) -> list[tuple[Module, Class]]:
-        """The classes of the other files in the folder of `file` that derive from its `class_`, and their files."""
+        """The classes of the other files around `file` that derive from its `class_`, and their files."""
         derives = re.compile(rb"^class \w+[ \t]*\([^)\n]*\b" + class_.encode() + rb"\b", re.MULTILINE)
         return [
             (module, one)
-            for module in self.in_folder(os.path.split(file)[0], file, class_.encode(), derives.search)
+            for folder in self.around(file).folders
+            for module in self.in_folder(folder, file, class_.encode(), derives.search)
             for one in module.classes.values()
             if self._is_heir(module, one, class_, file)
         ]
@@ -270,6 +271,8 @@ class Neighbours:
             if module is not None:
                 module.neighbour = lambda name: self.find(name, path)
                 module.changed = lambda name, file: self.changed(name, file, path)
+                module.heirs = lambda name: self.heirs(name, path)
+                module.callers = lambda name: self.around(path).callers(name)
                 if (foreign := self._foreign) is not None:
                     module.foreign = lambda name: foreign(name, path)
                 if (defined := self._defined) is not None:

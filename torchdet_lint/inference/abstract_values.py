@@ -28,6 +28,9 @@ _CLASSES = 16
 ELSEWHERE = "\0"
 # Behind the name of an attribute that a constructor assigns, and that is no method.
 ASSIGNED = "="
+# Behind the name of a table, or of a module, and before the key by which something is taken from it: the object that a
+# call of that makes. Without a key it is any.
+PICKED = "?"
 _COUNT = lazy(r"(?:\d+d?)?")
 
 

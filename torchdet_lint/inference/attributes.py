@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import ASSIGNED, CIRCLE, UNKNOWN, AbstractValue, joined
+from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.handing.invocations import heirs_of
+from torchdet_lint.inference.abstract_values import ASSIGNED, CIRCLE, UNKNOWN, AbstractValue, joined, portable
 from torchdet_lint.module import names
+from torchdet_lint.module.tree import is_left_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -21,9 +25,17 @@ _FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Func
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
 
 
+class Elsewhere(NamedTuple):
+    """What a class of whatever file has: an attribute by its name, and what a method gives."""
+
+    attribute: Callable[..., AbstractValue]
+    method: Callable[..., AbstractValue]
+
+
 class Attributes:
     """The members of the classes of one file; `infer` gives the abstract value of an expression, `returned` that
-    of what a function returns, `asked` the answer to a question; `first` keeps what is known while one is open."""
+    of what a function returns, `asked` the answer to a question; `first` keeps what is known while one is open, and
+    `elsewhere` tells of the classes of any file."""
 
     def __init__(
         self,
@@ -33,6 +45,7 @@ class Attributes:
         returned: Callable[[cst.FunctionDef], AbstractValue],
         asked: Callable[[Hashable, Callable[[], AbstractValue]], AbstractValue],
         first: dict[Hashable, AbstractValue],
+        elsewhere: Elsewhere,
     ) -> None:
         self.module = module
         self.annotations = annotations
@@ -40,6 +53,7 @@ class Attributes:
         self.returned = returned
         self.asked = asked
         self.first = first
+        self.elsewhere = elsewhere
         self._told: dict[tuple[int, str], AbstractValue] = {}
         self._asks = "requires_grad" in module.text
 
@@ -72,7 +86,7 @@ class Attributes:
         key = (id(class_), name)
         if key not in self._told:
             self._told[key] = UNKNOWN
-            for ask in (self._registered, self._declared, self._property, self._of_base):
+            for ask in (self._registered, self._declared, self._property, self._of_base, self._of_relatives):
                 found = ask(class_, name)
                 if found is not UNKNOWN:
                     self._told[key] = found
@@ -89,6 +103,35 @@ class Attributes:
         roots = self.module.library.roots
         found = (find(f"{base}.{name}{ASSIGNED}") for base in others if base.partition(".")[0] not in roots)
         return next((one for one in found if one is not None), UNKNOWN)
+
+    def _of_relatives(self, class_: Class, name: str) -> AbstractValue:
+        """An attribute that a class leaves to those that derive from it, or that a base in another file has of what its
+        callers, or others that derive from it, give."""
+        if self.method(class_, name) is not None:
+            return UNKNOWN
+        bases = [one for one in CallEdges(self.module).bases(self.module, class_) if one[0] is not self.module]
+        return self._of_each([*bases, *heirs_of(self.module, class_)], partial(self.elsewhere.attribute, name=name))
+
+    def of_implementations(self, class_: Class, name: str) -> AbstractValue:
+        """What the method `name` gives, which a class leaves to those that derive from it."""
+        own = self.method(class_, name)
+        if own is not None and not is_left_open(own):
+            return UNKNOWN
+        having = [one for one in heirs_of(self.module, class_) if name in one[1].methods]
+        return self._of_each(having, partial(self.elsewhere.method, name=name))
+
+    def _of_each(
+        self, classes: Sequence[tuple[Module, Class]], ask: Callable[[Module, Class], AbstractValue]
+    ) -> AbstractValue:
+        """What `ask` tells of each of `classes`, as far as it is known there."""
+        found = ((there, ask(there, one)) for there, one in classes)
+        roots = self.module.library.roots
+        told = [
+            one if there is self.module else portable(one, there.source.path, roots)
+            for there, one in found
+            if one.classes or one.is_tensor
+        ]
+        return joined(told) if told else UNKNOWN
 
     def _registered(self, class_: Class, name: str) -> AbstractValue:
         """An attribute of a layer that was registered as a buffer or a parameter."""

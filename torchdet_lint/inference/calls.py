@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.dataflow.syntax import bare
 from torchdet_lint.inference.abstract_values import (
     BATCH,
     CHECKPOINT,
@@ -16,6 +17,7 @@ from torchdet_lint.inference.abstract_values import (
     FOREIGN,
     OTHER,
     PARAMETER,
+    PICKED,
     SIZES,
     TENSOR,
     UNKNOWN,
@@ -34,7 +36,7 @@ from torchdet_lint.module.tree import positional, returned
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Sequence
 
     from torchdet_lint.inference.abstract_values import Dtype, Gradient
     from torchdet_lint.inference.accesses import Accesses
@@ -51,6 +53,7 @@ _RETURNS = 6
 _HOPS = 3
 # A key and its value.
 _PAIR = 2
+_GETATTR = "builtins.getattr"
 _SEQUENTIAL = "torch.nn.Sequential"
 _OWN = lazy(r"\bself\.(\w+)[ \t]*\(")
 _GROUP = lazy(r"\([^)]*\)")
@@ -109,11 +112,13 @@ class Calls:
     def _of(self, call: Call) -> AbstractValue:
         if isinstance(call.node.func, cst.Subscript) and (held := self._object_called(call)) is not None:
             return held  # the names are those of the container
+        if not isinstance(call.node.func, cst.Attribute) and (made := self._picked_elsewhere(call)) is not None:
+            return made
         for name in call.own:
             found = self._called(name, call)
             if found is not None:
                 return found
-        if not call.own and (picked := self._picked(call)) is not None:
+        if not call.own and (picked := self._picked(call) or self._picked_elsewhere(call)) is not None:
             return picked
         receiver = call.receiver
         if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
@@ -149,6 +154,37 @@ class Calls:
             if made and all(one is not None and one.classes for one in made)
             else None
         )
+
+    def _picked_elsewhere(self, call: Call) -> AbstractValue | None:
+        """The object of one of the classes in a table of another file, `NETS[name]()`, or in another file,
+        `nets.__dict__[name]()` or `getattr(nets, name)()`."""
+        pick = self._pick(call)
+        return self._taken(self.module.resolve(pick[0], call.scope, call.order), pick[1]) if pick is not None else None
+
+    def _pick(self, call: Call) -> tuple[cst.BaseExpression, str] | None:
+        """What holds that which `call` calls, and the key where it is known."""
+        followed = self.module.followed(call.node.func, call.scope, call.order)
+        node = followed.node if followed is not None else call.node.func
+        index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+        owner: cst.BaseExpression
+        if isinstance(node, cst.Subscript) and isinstance(index, cst.Index):
+            owner, key = node.value, index.value
+            owner = owner.value if isinstance(owner, cst.Attribute) and owner.attr.value == "__dict__" else owner
+        elif isinstance(node, cst.Call) and len(node.args) > 1 and self.module.resolve(node.func) == (_GETATTR,):
+            owner, key = node.args[0].value, node.args[1].value
+        else:
+            return None
+        text = self.module.value(key).constant
+        return owner, text if isinstance(text, str) else ""
+
+    def _taken(self, names: Sequence[str], key: str) -> AbstractValue | None:
+        """The object that a call of what `key` picks of another file, or of a table there, makes; `names` are the
+        holder's."""
+        name = names[0] if len(names) == 1 else "@."
+        if "()" in name or name.startswith("@.") or name.partition(".")[0] in self.module.library.roots:
+            return None
+        made: AbstractValue | None = self.module.foreign(f"{name}{PICKED}{key}") if self.module.foreign else None
+        return made if made is not None and made.classes else None
 
     def _method_called(self, receiver: cst.BaseExpression, call: Call) -> AbstractValue | None:
         """What a method of `receiver` gives; None where nothing is known of it."""
@@ -587,8 +623,10 @@ class Calls:
         if class_ is None:
             return UNKNOWN
         method = self.attributes.method(class_, call.attribute)
-        if method is not None:
-            found = self.returned(method)
+        found = self.returned(method) if method is not None else UNKNOWN
+        if found == UNKNOWN:
+            found = self.attributes.of_implementations(class_, call.attribute)
+        if method is not None or found != UNKNOWN:
             if self.gradients.untracked(call.node):
                 return replace(found, gradient="no")
             return self._given(found, call)
@@ -620,7 +658,14 @@ class Calls:
         return found if found.what != "unknown" or found.classes else self._handed_back(function, call) or found
 
     def _handed_back(self, function: cst.FunctionDef, call: Call) -> AbstractValue | None:
-        """The object that a function gives back which it is given, `return model`."""
+        """The object that a function gives back which it is given, `return model`, or that what it picks of a module
+        which it is given makes: `return getattr(module, kind)()`."""
+        for result in returned(function):
+            inner = self.module.call_at(result) if isinstance(result, cst.Call) else None
+            pick = self._pick(inner) if inner is not None else None
+            holder = call.argument(bare(pick[0]), positional(function)) if pick is not None else None
+            if pick is not None and holder is not None and (made := self._taken(holder.names, pick[1])) is not None:
+                return made
         names = {value.value if isinstance(value, cst.Name) else "" for value in returned(function)}
         name = names.pop() if len(names) == 1 else ""
         value = call.argument(name, positional(function)) if name else None

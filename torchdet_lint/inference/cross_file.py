@@ -9,7 +9,15 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.inference.abstract_values import ASSIGNED, ELSEWHERE, UNKNOWN, AbstractValue, portable
+from torchdet_lint.inference.abstract_values import (
+    ASSIGNED,
+    ELSEWHERE,
+    PICKED,
+    UNKNOWN,
+    AbstractValue,
+    joined,
+    portable,
+)
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.source.modules import ModuleMap
 
-_DEEP = 3
+_DEEP = 5
 _FILES = 256
 _IMPORT = lazy(
     r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|(?:[^\n\\]|\\\n)*)|import[ \t]+[^\n]*)", re.MULTILINE
@@ -47,6 +55,11 @@ _NEXT = lazy(r"^[^\s#)\]]", re.MULTILINE)
 _STOPPING = lazy(r"\b(?:no_grad|inference_mode)\b")
 _RETURN = lazy(r"^[ \t]+return\b.*", re.MULTILINE)
 _DETACHING = frozenset({"detach", "numpy", "tolist", "item"})
+# The name of a function that takes something from a table, and one of which nobody knows the key. Of so many candidates
+# in a file each is asked.
+_PICKS = "picked_"
+_ANY_ENTRY = f"def {_PICKS}(key):\n    return {{}}[key]()\n"
+_CANDIDATES = 40
 # Where a table begins at top level, and how its last line ends, or begins.
 _TABLE = lazy(r"^([A-Za-z_]\w*)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:\{|dict\()", re.MULTILINE)
 _LINE = lazy(r"[^\n]*")
@@ -102,7 +115,10 @@ class CrossFile:
         return None if found == UNKNOWN else found
 
     def _called(self, name: str, file: str) -> AbstractValue:
+        name, picks, key = name.partition(PICKED)
         path, rest, found = self._looked_up(name, file)
+        if picks and found is not None and len(rest) < 2:
+            return self._function(path, found, f"{''.join(rest)}{PICKED}{key}")
         return self._function(path, found, ".".join(rest)) if found is not None and 0 < len(rest) < 3 else UNKNOWN
 
     def _looked_up(self, name: str, file: str) -> tuple[str, Sequence[str], _Text | None]:
@@ -164,6 +180,8 @@ class CrossFile:
         return inferred
 
     def _worked_out(self, path: str, text: _Text, name: str) -> AbstractValue:
+        if PICKED in name:
+            return self._picked(path, text, *name.split(PICKED))
         top, _, method = name.partition(".")
         if top in text.defined:
             function = _cut_out(text.text, top)
@@ -194,6 +212,46 @@ class CrossFile:
             if found is not UNKNOWN:
                 return found
         return UNKNOWN
+
+    def _picked(self, path: str, text: _Text, table: str, key: str) -> AbstractValue:
+        """The object that a call of what `key` picks makes: of the `table` that a file writes out or imports, or, where
+        that is empty, of the file itself."""
+        if not table:
+            return self._of_file(path, text, key)
+        if table in text.tables:
+            code = f"def {_PICKS}(key):\n    return {table}[{key!r}]()\n" if key else _ANY_ENTRY.format(table)
+            return self._returned(path, _alone(path, text, _PICKS, code), _PICKS, "")
+        if table in text.targets:
+            return self._called(f"{self.library.canonical(text.targets[table])}{PICKED}{key}", path)
+        return UNKNOWN
+
+    def _of_file(self, path: str, text: _Text, key: str) -> AbstractValue:
+        """The object that a call of `key` of a file makes; without a key, one of any network that its functions give,
+        or of its classes that it makes no object of itself; where it defines nothing, of those that it takes from
+        others."""
+        if key:
+            return self._made(path, text, key)
+        taken = [name for name, target in text.targets.items() if target.startswith(".") and name != "*"]
+        stars = [self._looked_up(star, path) for star in text.stars if star.startswith(".") and not text.defined]
+        functions = [name for name in sorted(text.defined) if name[:1].islower()]
+        classes = [name for name in sorted(text.defined) if len(re.findall(rf"\b{name}\b", text.text)) == 1]
+        for names in (functions, classes) if text.defined else (taken,):
+            found = [self._made(path, text, name) for name in names[:_CANDIDATES]]
+            found += [self._of_file(there, inner, "") for there, _, inner in stars if inner is not None]
+            networks = [one for one in found if one.classes and not all(map(self._is_of_library, one.classes))]
+            if networks and len(found) <= _CANDIDATES:
+                return joined(networks)
+        return UNKNOWN
+
+    def _is_of_library(self, class_: str) -> bool:
+        return class_.partition(".")[0] in self.library.roots
+
+    def _made(self, path: str, text: _Text, name: str) -> AbstractValue:
+        """What a call of `name`, as the file has it, gives where that is an object."""
+        if not name[:1].isupper():
+            return self._function(path, text, name)
+        whole = f"@.{name}" if name in text.defined else self.library.canonical(text.targets.get(name, ""))
+        return portable(AbstractValue("other", gradient="no", instance=whole), path, self.library.roots)
 
     def _annotated(self, text: _Text, root: str, rest: str) -> AbstractValue:
         """What the annotation `root.rest` says."""

@@ -28,7 +28,7 @@ from torchdet_lint.inference.abstract_values import (
 )
 from torchdet_lint.inference.accesses import Accesses
 from torchdet_lint.inference.annotations import Annotations
-from torchdet_lint.inference.attributes import Attributes
+from torchdet_lint.inference.attributes import Attributes, Elsewhere
 from torchdet_lint.inference.calls import Calls
 from torchdet_lint.inference.elements import distinct_indices
 from torchdet_lint.inference.gradients import Gradients
@@ -38,6 +38,7 @@ from torchdet_lint.inference.variables import Variables
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
 
 _DEPTH = 24
@@ -60,7 +61,7 @@ class Inference:
         self._first: dict[Hashable, AbstractValue] = {}
         annotations = Annotations(module)
         gradients = module.shared(Gradients)
-        attributes = Attributes(module, annotations, self.infer, self.returned, self._asked, self._first)
+        attributes = Attributes(module, annotations, self.infer, self.returned, self._asked, self._first, _IN_ANY_FILE)
         self.variables = Variables(
             module,
             annotations,
@@ -254,6 +255,17 @@ class Inference:
 def _infer_in(module: Module, node: cst.BaseExpression) -> AbstractValue:
     """What `node` of whatever file evidently is there."""
     return module.shared(Inference).infer(node)
+
+
+def _attribute_in(module: Module, class_: Class, name: str) -> AbstractValue:
+    return module.shared(Inference).calls.attributes.attribute(class_, name)
+
+
+def _given_in(module: Module, class_: Class, name: str) -> AbstractValue:
+    return module.shared(Inference).calls.method_gives(class_, name)
+
+
+_IN_ANY_FILE = Elsewhere(_attribute_in, _given_in)
 
 
 _ON: dict[type, Callable[[Any], cst.BaseExpression]] = {

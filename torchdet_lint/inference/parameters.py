@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.dataflow.call_edges import is_public
+from torchdet_lint.dataflow.call_edges import is_public, passed_by_place
 from torchdet_lint.dataflow.def_use import Reads
+from torchdet_lint.dataflow.handing.invocations import calls_through_self, makings
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.inference.abstract_values import (
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 # Of so many calls it is asked what they hand over.
 _CALLERS = 4
+# And of so many what networks they hand over.
+_HANDED = 12
 # So many calls of the objects of a layer are asked for what they pass.
 _APPLIED = 12
 # What takes the gradient from a tensor that is handed on; who never says it hands on no such tensor.
@@ -120,29 +123,37 @@ class Parameters:
         return self.gradients.for_every_device(function, {node.name.value})
 
     def _objects(self, node: cst.Param, function: cst.FunctionDef, outer: Scope) -> AbstractValue:
-        """The objects that a function, or a constructor, is handed in this file and in others, where it calls them as
-        networks: each one that is in sight."""
+        """The objects that a function, a method or a constructor is handed in this file and in others, where it calls
+        them as networks: each one that is in sight."""
         name = node.name.value
         class_ = self.module.classes.get(outer)
-        maker = class_ is not None and function.name.value == "__init__"
-        if (outer is not self.module.scope and not maker) or (class_ is not None and not maker):
+        if outer is not self.module.scope and class_ is None:
             return UNKNOWN
+        maker = function.name.value == "__init__"
         text = self.module.text if maker else self.module.code(function)
-        if not re.search(rf"\b(?:self\.\w+|{name})[ \t]*\(" if maker else rf"(?<![\w.]){name}[ \t]*\(", text):
+        if not re.search(rf"\b(?:self\.\w+|super|{name})[ \t]*\(" if maker else rf"(?<![\w.]){name}[ \t]*\(", text):
             return UNKNOWN
-        called = class_.name if class_ is not None else function.name.value
-        parameters = positional(function)[1 if maker else 0 :]
-        self.module.look_for(called)
+        calls = itertools.islice(self._running(function, class_), _HANDED)
+        parameters = passed_by_place(self.module, function)
         values = [
-            self.infer(value.node)
-            for call in self.module.calls_to(f"@.{called}")
+            portable(self.infer_in(there, value.node), there.source.path, self.module.library.roots)
+            if there is not self.module
+            else self.infer(value.node)
+            for there, call in calls
             if (value := call.argument(name, parameters)) is not None
         ]
-        for module, call in self.module.callers(called)[:_CALLERS] if self.module.callers is not None else ():
-            if (value := call.argument(name, parameters)) is not None:
-                roots = self.module.library.roots
-                values.append(portable(self.infer_in(module, value.node), module.source.path, roots))
         return joined(value for value in values if value.classes)
+
+    def _running(self, function: cst.FunctionDef, class_: Class | None) -> Iterator[tuple[Module, Call]]:
+        """The calls in sight that run `function`, a method of `class_` if there is one."""
+        name = function.name.value
+        if class_ is not None:
+            made = name == "__init__"
+            yield from makings(self.module, class_) if made else calls_through_self(self.module, name, class_)
+            return
+        self.module.look_for(name)
+        yield from ((self.module, call) for call in self.module.calls_to(f"@.{name}"))
+        yield from self.module.callers(name) if self.module.callers is not None else ()
 
     def _of_method(
         self, node: cst.Param, function: cst.FunctionDef, outer: Scope, found: AbstractValue

@@ -65,6 +65,18 @@ def named_parameters(params: cst.Parameters) -> tuple[cst.Param, ...]:
     return (*params.posonly_params, *params.params, *params.kwonly_params)
 
 
+def is_left_open(function: cst.FunctionDef) -> bool:
+    """Whether a method does nothing but leave itself to those that derive from its class: `raise NotImplementedError`,
+    `pass`, `...`, below what it says of itself."""
+    lines = [line for line in function.body.body if not isinstance(line, cst.BaseCompoundStatement)]
+    small = [one for line in lines for one in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])]
+    return len(lines) == len(function.body.body) and all(
+        isinstance(one, (cst.Pass, cst.Raise))
+        or (isinstance(one, cst.Expr) and isinstance(one.value, (cst.Ellipsis, cst.BaseString)))
+        for one in small
+    )
+
+
 def is_super(node: cst.CSTNode | None) -> bool:
     """Whether `node` is `super()`."""
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges, passed_by_place
+from torchdet_lint.dataflow.handing.invocations import calls_through_self
 from torchdet_lint.dataflow.syntax import bare, last_word, parameter_behind
 from torchdet_lint.inference.abstract_values import text_of
 from torchdet_lint.inference.infer import Inference
@@ -29,7 +30,7 @@ _HOPS = 3
 def given_dims(module: Module, node: cst.Param, part: str | None = None) -> frozenset[int]:
     """The numbers of dimensions of the tensors that the parameter `node` is given, or of a part of what it is given:
     the entry of a key, or any where the key is empty."""
-    given = _given(module, node, 0 if part is None else _HOPS)
+    given = _given(module, node, _HOPS)
     dims = (value.dims for whole in given for value in ([whole] if part is None else _parts(whole, part)))
     return frozenset(number for number in dims if number is not None)
 
@@ -86,8 +87,7 @@ def _given(module: Module, node: cst.Param, hops: int) -> Iterator[AbstractValue
     if class_ is not None and function.name.value == "forward":
         found = _calls_of_objects(module, class_)
     elif class_ is not None and function.name.value != "__init__":
-        calls = _calls_of_method(module, function.name.value, class_) if hops else ()
-        found = ((module, call) for call in calls)
+        found = _calls_of_method(module, function.name.value, class_)
     else:
         found = CallEdges(module).callers_with_files(function)
     names = passed_by_place(module, function)
@@ -142,11 +142,18 @@ def _targets(module: Module, node: cst.Call) -> Iterator[cst.Name | cst.Attribut
             yield found
 
 
-def _calls_of_method(module: Module, name: str, class_: Class) -> Iterator[Call]:
-    """The calls in `class_` of its method `name`: `self.name(x)`, one of a table, `{"a": self.name}[kind](x)`, and one
-    that a text names, `getattr(self, f"loss_{kind}")(x)`."""
-    module.look_for(name)
-    yield from (call for call in module.method_calls(name) if module.enclosing_class(call.node) is class_)
+def _calls_of_method(module: Module, name: str, class_: Class) -> Iterator[tuple[Module, Call]]:
+    """The calls of the method `name` of `class_`: `self.name(x)`, also in what it derives from and in what derives from
+    it, those of objects that are evidently made of it, and in the class itself one of a table,
+    `{"a": self.name}[kind](x)`, and one that a text names, `getattr(self, f"loss_{kind}")(x)`."""
+    yield from calls_through_self(module, name, class_)
+    yield from ((module, call) for call in module.calls_to(f"@.{class_.name}().{name}"))
+    yield from module.methods_of(class_.name, name) if module.methods_of is not None else ()
+    yield from ((module, call) for call in _picked_calls(module, name, class_))
+
+
+def _picked_calls(module: Module, name: str, class_: Class) -> Iterator[Call]:
+    """The calls in `class_` of its method `name` which a table or a text picks."""
     for unit in module.holding(name):
         if unit.piece.owner == class_.index and name in module.words[unit.index]:
             module.load(unit)

@@ -77,7 +77,8 @@ class Shapes:
         if bare in ("flatten", "ravel"):
             plain = len(call.arguments.positional) == skip and not call.arguments.keywords
             flat = plain or bare == "ravel"
-            return replace(base, dims=1 if flat else None, distinct=base.distinct and not (flat and base.overlapping))
+            dims = 1 if flat else self._flattened_from(call, skip)
+            return replace(base, dims=dims, distinct=base.distinct and not (flat and base.overlapping))
         if bare == "unsqueeze":
             position = call.argument("dim", ("dim",) if skip == 0 else ("input", "dim"))
             at = position.constant if position is not None else None
@@ -212,6 +213,15 @@ class Shapes:
         if not any(matches(constant, [-1]) for constant in constants) or not isinstance(last, cst.Tuple):
             return None
         return frozenset(size for size in first.single if size < -len(last.elements))
+
+    @staticmethod
+    def _flattened_from(call: Call, skip: int) -> int | None:
+        """How many dimensions are left of a tensor of which all from one on are made one: `x.flatten(1)`."""
+        names = ("input", "start_dim", "end_dim")[1 - skip :]
+        start, end = call.argument("start_dim", names), call.argument("end_dim", names)
+        first = start.constant if start is not None else 0
+        last = end.constant if end is not None else -1
+        return first + 1 if last == -1 and isinstance(first, int) and first >= 0 else None
 
     def _resized(self, bare: str, base: AbstractValue, first: AbstractValue, call: Call) -> AbstractValue:
         facts = self.arguments.facts
