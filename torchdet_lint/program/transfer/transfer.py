@@ -47,6 +47,7 @@ from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.configured_constructors import configured
 from torchdet_lint.program.transfer.fitting import fitting
+from torchdet_lint.program.transfer.handed_steps import HandedSteps
 from torchdet_lint.program.transfer.implementations import implementations
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, is_of_transforms
 from torchdet_lint.program.transfer.name_hints import NameHints
@@ -108,6 +109,7 @@ class Transfer(Recorder):
         self.libraries = LibraryCalls(self)
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
+        self.steps_handed = HandedSteps(self, self.hints)
         self.narrowing = narrowing
         self.loaders = Loaders(lookup)
         # What constructors of loaders name themselves, by the names that stand for it here.
@@ -335,6 +337,7 @@ class Transfer(Recorder):
             self.called(*of_class_above(self.lookup, self.node, name, referent, one))
             self._own = None
             self.hints.out_of_sight(name, referent, one)
+            self.steps_handed.given(name, referent, one)
             self.built(name, referent, one)
             if referent.kind == "unknown" and name.startswith("$self."):
                 self.asks.append(name)
@@ -952,6 +955,7 @@ class Transfer(Recorder):
             self.hints.stepped(event, of_an_optimizer=True)
             return
         self.hints.trains(last, first, event)
+        self.steps_handed.fitted(last, first)
         if self.hints.by_last_name(last, event):
             return
         if last == "fit" and not any(self.facts.speaks_of(referent.name) for referent in referents):
