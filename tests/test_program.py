@@ -410,6 +410,29 @@ def test_before_1_9_no_generator_seeds_numpy_in_workers(project):
 
 
 @pytest.mark.parametrize(
+    ("torch", "seed", "options", "found"),
+    [
+        ((1, 8), "torch.manual_seed(0)", "num_workers=2", ["TDL102"]),
+        ((1, 8), "torch.manual_seed(0)", "num_workers=2, generator=torch.Generator()", ["TDL102"]),
+        ((1, 8), "torch.manual_seed(0)", "num_workers=2, worker_init_fn=start", []),
+        ((1, 8), "np.random.seed(0)", "num_workers=2", []),
+        ((1, 9), "torch.manual_seed(0)", "num_workers=2", []),
+        ((1, 9), "torch.manual_seed(0)", "num_workers=0", ["TDL102"]),
+    ],
+)
+def test_before_1_9_workers_draw_from_copies_of_the_programs_generator_of_numpy(torch, seed, options, found, project):
+    main = (
+        "import numpy as np\nimport torch\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+        "class Noise(Dataset):\n    def __len__(self):\n        return 8\n\n"
+        "    def __getitem__(self, index):\n        return np.random.rand(3)\n\n"
+        "def start(number):\n    np.random.seed(number)\n\n"
+        f"{GUARD}    {seed}\n    for row in DataLoader(Noise(), {options}):\n        print(row)\n"
+    )
+    codes = [one.code for one in lint(project(main_DOT_py=main), torch=torch)]
+    assert [code for code in codes if code in ("TDL101", "TDL102")] == found
+
+
+@pytest.mark.parametrize(
     ("below", "severity"),
     [
         ("for row in loader:\n    print(row)\n", "error"),

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 STARTED = "<started>"
 # What a step does that runs the target of a process, where another one tells of it: this one, what it is handed.
 BESIDE = "beside"
+# What workers draw from copies of the program's own generator of NumPy, where torch does not seed that there (before
+# 1.9); and the same in training only.
+COPIED = "numpy_copied"
+COPIED_IN_TRAINING = "numpy_copied_training"
 # What a step does that is left to the workers of a loader: they draw from torch's generator what its state decides
 # here, when the loader is iterated, and do nothing else to the program.
 WORKER = "worker"
@@ -188,7 +192,7 @@ BASE_SEED = "base_seed"
 BASE_SEED_IN_TRAINING = "base_seed_training"
 # What a step does that is left to the workers of a loader with a generator of its own: that seeds them.
 SEEDED = "seeded"
-TRAINING = frozenset({*IN_TRAINING.values(), BASE_SEED_IN_TRAINING})
+TRAINING = frozenset({*IN_TRAINING.values(), BASE_SEED_IN_TRAINING, COPIED_IN_TRAINING})
 # The generators that somebody may seed.
 _SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
 STEPS = ("steps", "locked", "stepped")
@@ -221,6 +225,8 @@ _GENERATOR = {
     BASE_SEED_IN_TRAINING: "torch",
     TRANSFORMED: "torch",
     "numpy_training": "numpy",
+    COPIED: "numpy",
+    COPIED_IN_TRAINING: "numpy",
     "estimator": "numpy",
     "imgaug": "numpy",
     "python_training": "python",
@@ -229,6 +235,7 @@ _GENERATOR = {
     "cuda": "cuda",
 }
 
+_OF_NUMPY = ("numpy", "numpy_training")
 _SEEDED_THERE = ("numpy", "numpy_training", "python", "python_training", ITEMS)
 
 
@@ -383,23 +390,39 @@ def handed(inner: Effects, step: Step) -> Effects:
     if step.node is None:
         return {} if step.sized and step.kind == "draw" else lent(_own(step), step.lends)
     if step.kind == WORKER:
-        if step.channel == SEEDED:
-            return {}
-        drawn = inner.get("draw:torch", inner.get(f"draw:{TRANSFORMED}"))
-        if step.lends:
-            return {f"borrow:{step.lends[0][1]}": drawn} if drawn is not None else {}
-        if drawn is not None and not ("seed:torch" in inner and "first:torch" not in inner):
-            return {"draw:torch": drawn, f"{OWN}:torch": drawn, "begin:torch": ("torch", drawn)}
-        # A function of the program's own that workers start with may seed what torch has.
-        drawn_from = _SEEDED_THERE if step.ref.what else ()
-        seeded = [one for one in drawn_from if f"draw:{one}" in inner and f"seed:{_GENERATOR[one]}" not in inner]
-        channel = BASE_SEED_IN_TRAINING if TRAINING.issuperset(seeded) else BASE_SEED
-        drawing = {f"draw:{channel}": step.ref, f"{OWN}:{channel}": step.ref, "begin:torch": (channel, step.ref)}
-        return drawing if seeded else {}
+        return _copied(inner, step) | _of_workers(inner, step)
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)
     return _in_training(inner) if step.trained else inner
+
+
+def _copied(inner: Effects, step: Step) -> Effects:
+    """What workers draw from their copies of the program's generator of NumPy, where nothing of the program's seeds
+    them."""
+    drawn = [one for one in _OF_NUMPY if step.ref.what and f"draw:{one}" in inner and "seed:numpy" not in inner]
+    if not drawn:
+        return {}
+    channel = COPIED_IN_TRAINING if TRAINING.issuperset(drawn) else COPIED
+    draw = inner[f"draw:{drawn[0]}"]
+    return {f"draw:{channel}": draw, f"{OWN}:{channel}": draw, "begin:numpy": (channel, draw)}
+
+
+def _of_workers(inner: Effects, step: Step) -> Effects:
+    """What a loader draws from torch's generator, for the seeds of its workers."""
+    if step.channel == SEEDED:
+        return {}
+    drawn = inner.get("draw:torch", inner.get(f"draw:{TRANSFORMED}"))
+    if step.lends:
+        return {f"borrow:{step.lends[0][1]}": drawn} if drawn is not None else {}
+    if drawn is not None and not ("seed:torch" in inner and "first:torch" not in inner):
+        return {"draw:torch": drawn, f"{OWN}:torch": drawn, "begin:torch": ("torch", drawn)}
+    # A function of the program's own that workers start with may seed what torch has.
+    drawn_from = _SEEDED_THERE if step.ref.what else ()
+    seeded = [one for one in drawn_from if f"draw:{one}" in inner and f"seed:{_GENERATOR[one]}" not in inner]
+    channel = BASE_SEED_IN_TRAINING if TRAINING.issuperset(seeded) else BASE_SEED
+    drawing = {f"draw:{channel}": step.ref, f"{OWN}:{channel}": step.ref, "begin:torch": (channel, step.ref)}
+    return drawing if seeded else {}
 
 
 def _without(inner: Effects, channels: set[str]) -> Effects:

@@ -11,6 +11,8 @@ from torchdet_lint.program.effects import (
     APART,
     BASE_SEED,
     BASE_SEED_IN_TRAINING,
+    COPIED,
+    COPIED_IN_TRAINING,
     DESCENT,
     HIDDEN,
     ITEMS,
@@ -52,7 +54,7 @@ _ARGUMENTS = "flag:arguments"
 _ROW = ".__getitem__"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED, BASE_SEED_IN_TRAINING, TRANSFORMED),
-    "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
+    "numpy": ("numpy", "numpy_training", COPIED, COPIED_IN_TRAINING, "estimator", "imgaug"),
     "python": ("python", "python_training", ITEMS),
 }
 
@@ -426,6 +428,8 @@ class Entry(NamedTuple):
             if channel == "torch" and self._draws_where_seeded:
                 continue
             if channel in (BASE_SEED, BASE_SEED_IN_TRAINING) and not self.target.seeds_numpy_in_workers:
+                continue
+            if channel in (COPIED, COPIED_IN_TRAINING) and self.target.seeds_numpy_in_workers:
                 continue
             if channel == "imgaug" and (self._seeds_device("imgaug", channel) or not self.has("trains")):
                 continue

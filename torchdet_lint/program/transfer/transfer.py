@@ -47,10 +47,10 @@ from torchdet_lint.program.syntax.training.descent import RETURNED
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.configured_constructors import configured
 from torchdet_lint.program.transfer.fitting import fitting
-from torchdet_lint.program.transfer.handed_steps import HandedSteps
 from torchdet_lint.program.transfer.implementations import implementations
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, is_of_transforms
 from torchdet_lint.program.transfer.name_hints import NameHints
+from torchdet_lint.program.transfer.objects.handed_steps import HandedSteps
 from torchdet_lint.program.transfer.objects.loaders import Loaders, MadeLoader, Own, working
 from torchdet_lint.program.transfer.objects.made import made_with
 from torchdet_lint.program.transfer.passing import (
