@@ -3679,3 +3679,56 @@ if __name__ == "__main__":
 def test_what_another_file_gives_a_method_is_looked_at(project, fits, told):
     folder = project(trainer_DOT_py=FITTED, main_DOT_py=FITS.format(fits=fits))
     assert told in of_the_loader(folder).message
+
+
+OWNING = """\
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+
+
+class Images(Dataset):
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, at):
+        return self.rng.random(3)
+
+
+class Plain(Dataset):
+    def __getitem__(self, at):
+        return at
+
+
+def made(first, *args, **kwargs):
+    return DataLoader(args[{}], num_workers=4, **kwargs)
+
+
+class Loader(DataLoader):
+    def __init__(self, *args, **kwargs):
+        super().__init__(args[{}], num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "place", "severity"),
+    [
+        ("made(1, Images(), batch_size=2)", 0, "error"),
+        ("made(1, Plain(), Images(), batch_size=2)", 1, "error"),
+        ("Loader(Images())", 0, "error"),
+        ("Loader(Plain(), Images())", 0, "note"),
+        ("made(1, Plain(), Images(), batch_size=2)", 0, "note"),
+        ("made(1, *rows, batch_size=2)", 0, "warning"),
+        ("made(1, batch_size=2)", 0, "warning"),
+        ("made(1, Images(), batch_size=2)", -1, "warning"),
+        ("made(1, Images(), batch_size=2)", "kind", "warning"),
+    ],
+)
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_data_set_that_goes_by_its_place_among_the_arguments(project, call, place, severity, apart):
+    loop = f"rows = []\nimport torch\ntorch.manual_seed(0)\nfor x in {call}:\n    print(x)\n"
+    owning = OWNING.format(place, place)
+    main = {"main_DOT_py": f"from owning import Images, Plain, Loader, made\n{loop}"} if apart else {}
+    folder = project(owning_DOT_py=owning if apart else f"{owning}\n\n{loop}", **main)
+    found = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert severity in {one.severity for one in found}
+    assert ("error" in {one.severity for one in found}) is (severity == "error")

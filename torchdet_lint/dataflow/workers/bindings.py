@@ -291,17 +291,8 @@ class Bindings:
     def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:
         """What the calls in sight pass for a parameter of a function or constructor of this file."""
         function = scope.function
-        if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return
-        owner = self.chains.parents.get(function)
-        bound = isinstance(owner, ast.ClassDef)
-        if not isinstance(owner, ast.ClassDef):
-            calls = self._calls_of(function.name, function, scope.file)
-        elif function.name == "__init__":
-            calls = self._calls_of(owner.name, owner, scope.file)
-        else:
-            calls = self._calls_of_method(function.name, owner, scope.file)
-        for call, standing in calls:
+        for call, standing, bound in self._calls_around(scope):
+            assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
             value = passed(function, call, bound=bound).get(name)
             if value is not None:
                 yield value, standing
@@ -310,6 +301,38 @@ class Bindings:
             else:
                 # A starred expression, of which nobody can tell what it holds.
                 yield ast.copy_location(ast.Starred(ast.Name(name)), call), standing
+
+    def _calls_around(self, scope: Scope) -> Iterator[tuple[ast.Call, Scope, bool]]:
+        """The calls in sight of the function or constructor of this file around, as they stand, and whether it has the
+        first of its parameters already."""
+        function = scope.function
+        if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        owner = self.chains.parents.get(function)
+        if not isinstance(owner, ast.ClassDef):
+            calls = self._calls_of(function.name, function, scope.file)
+        elif function.name == "__init__":
+            calls = self._calls_of(owner.name, owner, scope.file)
+        else:
+            calls = self._calls_of_method(function.name, owner, scope.file)
+        yield from ((call, standing, isinstance(owner, ast.ClassDef)) for call, standing in calls)
+
+    def passed_by_place(self, node: ast.Subscript, scope: Scope) -> list[Bound]:
+        """What the calls in sight pass at the place `node` of the `*args` of the function around: `args[0]`; nothing
+        where one does not show it."""
+        function, place = scope.function, node.slice.value if isinstance(node.slice, ast.Constant) else None
+        rest = function.args.vararg if function is not None else None
+        own = rest is not None and isinstance(node.value, ast.Name) and node.value.id == rest.arg
+        if function is None or not own or not isinstance(place, int) or place < 0:
+            return []
+        before = len(function.args.posonlyargs) + len(function.args.args)
+        found: list[Bound] = []
+        for call, standing, bound in self._calls_around(scope):
+            at = before - bound + place
+            if at >= len(call.args) or any(isinstance(one, ast.Starred) for one in call.args[: at + 1]):
+                return []
+            found.append((call.args[at], standing))
+        return found
 
     def _annotated(self, name: str, scope: Scope) -> Iterator[Bound]:
         """What a parameter is given that no call in sight gives anything, by its annotation."""

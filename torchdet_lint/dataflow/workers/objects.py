@@ -510,7 +510,8 @@ class WorkerObjects(WorkerBodies):
                 self._value(node.over, scope, way, depth)
         else:
             place = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            if isinstance(place, str) and (entries := self.bindings.entries(node, scope)):
+            entries = self.bindings.entries(node, scope) if isinstance(place, str) else ()
+            if entries or (entries := self.bindings.passed_by_place(node, scope)):
                 for value, inner in entries:
                     self._value(value, inner, None, depth + 1)
             elif not self._entry(node.value, place, scope, depth):
