@@ -395,9 +395,9 @@ def _takes_random_sampler(module: Module, rule: Rule, call: Call) -> bool:
     for there, made in _made(module, call, "batch_sampler"):
         if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(there, rule, made):
             return True
-    samplers = rule.words["samplers"]
-    for _, made in _made(module, call, "sampler"):
-        if not set(made.names).isdisjoint(samplers) and not made.opaque:
+    samplers = frozenset(rule.words["samplers"])
+    for there, made in _made(module, call, "sampler"):
+        if not samplers.isdisjoint((*made.names, *_picked_classes(there, made))) and not made.opaque:
             generator = made.argument("generator")
             if generator is None or generator.is_none:
                 return True
@@ -412,6 +412,18 @@ def _made(module: Module, call: Call, argument: str) -> Iterator[tuple[Module, C
         if made is not None and not module.is_dead(made.node):
             yield module, made
             yield from _returned(module, made)
+
+
+def _picked_classes(module: Module, call: Call) -> Iterator[str]:
+    """The classes of a table, of this file or another, one of which `call` makes: `SAMPLERS[kind](data)`."""
+    picked = module.followed(call.node.func, call.scope, call.order)
+    node = picked.node if picked is not None else call.node.func
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) else None
+    if isinstance(node, cst.Subscript) and isinstance(index, cst.Index):
+        entries = module.dictionary(node.value, call.scope, call.order) or {}
+        key = module.value(index.value).constant
+        for value in [entries[key]] if isinstance(key, str) and key in entries else entries.values():
+            yield from value.names
 
 
 def _returned(module: Module, call: Call) -> Iterator[tuple[Module, Call]]:

@@ -54,7 +54,7 @@ _ARGUMENTS = "flag:arguments"
 _ROW = ".__getitem__"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout", BASE_SEED, BASE_SEED_IN_TRAINING, TRANSFORMED),
-    "numpy": ("numpy", "numpy_training", COPIED, COPIED_IN_TRAINING, "estimator", "imgaug"),
+    "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
     "python": ("python", "python_training", ITEMS),
 }
 
@@ -417,7 +417,8 @@ class Entry(NamedTuple):
         which may be seeded alone, and so has imgaug, which only augments what is trained on.
         What stands in for something in tests is none of the program's."""
         found = []
-        for channel in CHANNELS[library]:
+        copied = (COPIED, COPIED_IN_TRAINING) if library == "numpy" and not self.target.seeds_numpy_in_workers else ()
+        for channel in (*CHANNELS[library], *copied):
             draw = self.effects.get(f"draw:{channel}")
             if draw is None or (_TESTS in draw.file and _TESTS not in self.file):
                 continue
@@ -428,8 +429,6 @@ class Entry(NamedTuple):
             if channel == "torch" and self._draws_where_seeded:
                 continue
             if channel in (BASE_SEED, BASE_SEED_IN_TRAINING) and not self.target.seeds_numpy_in_workers:
-                continue
-            if channel in (COPIED, COPIED_IN_TRAINING) and self.target.seeds_numpy_in_workers:
                 continue
             if channel == "imgaug" and (self._seeds_device("imgaug", channel) or not self.has("trains")):
                 continue
