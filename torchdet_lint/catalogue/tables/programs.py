@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from torchdet_lint.catalogue.conditions import Table
+from torchdet_lint.catalogue.tables.naming import NamingWords
 
 
 class Programs(Table, frozen=True, kw_only=True, dict=True):
@@ -71,6 +72,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"
     pictures: str = "(?!)"
+    naming: NamingWords = NamingWords()
 
     @functools.cached_property
     def makers(self) -> frozenset[str]:

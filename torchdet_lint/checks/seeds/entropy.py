@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.seeds.fresh_defaults import FreshDefaults
+from torchdet_lint.checks.seeds.named import NamedAlone
 from torchdet_lint.checks.seeds.spared import Spared, asks_for_none
 from torchdet_lint.checks.seeds.unread import imports_only_for
 from torchdet_lint.checks.seeds.uses import Uses
@@ -48,6 +49,8 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     reported = set[cst.CSTNode]()
     for call, row in table.calls(module, rule):
         if any(name.endswith(".__init__") for name in call.own) or call.node in module.shared(Spared):
+            continue
+        if call.node in module.shared(NamedAlone):
             continue
         reported.add(call.node)
         option = _without(module, call.node) if not row.variant else ""

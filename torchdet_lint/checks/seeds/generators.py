@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.seeds.fitted import draws_once
+from torchdet_lint.checks.seeds.named import NamedAlone
 from torchdet_lint.checks.seeds.spared import Spared
 from torchdet_lint.checks.seeds.streams import streamed_shuffles
 from torchdet_lint.checks.trace import origins
@@ -52,7 +53,7 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     for call, row in (*table.calls(module, rule), *streamed_shuffles(module, rule)):
         if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
             continue
-        if _names_things(module, call) or call.node in module.shared(Spared):
+        if _names_things(module, call) or call.node in module.shared(Spared) or call.node in module.shared(NamedAlone):
             continue
         function = module.code(call.node.func)
         argument = row.when[0].argument

@@ -32,6 +32,7 @@ from torchdet_lint.regex import lazy
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
+    from torchdet_lint.program.syntax.unkept.naming import Naming
     from torchdet_lint.program.syntax.unkept.times import Times
 
 
@@ -75,9 +76,10 @@ def _is_no_object(name: str) -> bool:
 class Expressions:
     """Records the events of the expressions of one body, at the statement that is being looked at."""
 
-    def __init__(self, names: Resolver, scope: Scope, times: Times) -> None:
+    def __init__(self, names: Resolver, scope: Scope, times: Times, naming: Naming) -> None:
         self.names = names
         self.times = times
+        self.naming = naming
         self.words = names.words
         self.devices = names.devices
         self.scope = scope
@@ -366,10 +368,11 @@ class Expressions:
     ) -> None:  # fmt: skip
         """Record an event at `node`."""
         composed = opaque and isinstance(node, ast.Call) and self.arguments.composed(node)
+        idle = self.idle or (isinstance(node, ast.Call) and self.naming.draws_a_name(node))
         self.events.append(
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
-                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
+                keywords or {}, opaque, branch, deferred, self.locks > 0, idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
                 self.unapplied, self.kept, composed, self.graded is True, node in self.data, self.passing,
                 self.downloads, self.reloaded, self.evaluated,

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Event, Names
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
+    from torchdet_lint.program.syntax.unkept.naming import Naming
     from torchdet_lint.program.syntax.unkept.times import Times
 
 
@@ -96,8 +97,8 @@ _ARMS = 64
 class Extractor(Expressions):
     """The events of one body in the order in which they run."""
 
-    def __init__(self, names: Resolver, scope: Scope, times: Times) -> None:
-        super().__init__(names, scope, times)
+    def __init__(self, names: Resolver, scope: Scope, times: Times, naming: Naming) -> None:
+        super().__init__(names, scope, times, naming)
         # What is returned, and its parts with the arms that pick them.
         self.returns: list[tuple[ast.expr, list[tuple[ast.expr, tuple[int, ...]]]]] = []
         self.arms = 0

@@ -41,6 +41,7 @@ from torchdet_lint.program.syntax.shapes import (
     placed,
     required_of,
 )
+from torchdet_lint.program.syntax.unkept.naming import Naming
 from torchdet_lint.program.syntax.unkept.times import Times
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class File:
         self.scopes = Scopes(hollow)
         self.names = Resolver(self.scopes, vocabulary)
         self._times = Times(self.names)
+        self._naming = Naming(lambda: hollow.text, vocabulary.programs.naming)
         self.words = vocabulary.programs
 
     def release(self) -> None:
@@ -70,6 +72,7 @@ class File:
         in a lint."""
         self.scopes.release()
         vars(self._times).clear()
+        self._naming.release()
         vars(self.names).clear()
         vars(self).clear()
 
@@ -280,7 +283,7 @@ class File:
             return None
         if scope.kind == "class":
             return None
-        walk = Extractor(self.names, scope, self._times)
+        walk = Extractor(self.names, scope, self._times, self._naming)
         found = self._body(scope, walk)
         vars(walk).clear()
         return found
