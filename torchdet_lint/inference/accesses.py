@@ -54,7 +54,8 @@ class Accesses:
         owner = self.infer(node.value)
         member = self.member(owner, name)
         if member is not None:
-            return member
+            device = self.attributes.registered_above(node) if member.is_tensor else "unknown"
+            return replace(member, device=device) if device != "unknown" else member
         if name == "saved_tensors":
             return self.attributes.saved(node)
         if name in _PARAMETERS and owner.instance:

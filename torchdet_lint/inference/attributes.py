@@ -18,11 +18,13 @@ from torchdet_lint.module.tree import is_left_open
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
+    from torchdet_lint.inference.abstract_values import Device
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.module.module import Class, Module
 
 _FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
+_MOVES = frozenset({"cuda", "to"})
 
 
 class Elsewhere(NamedTuple):
@@ -142,6 +144,24 @@ class Attributes:
                 return replace(inferred, what="tensor", device="unknown", gradient="no", whole=False)
             return replace(inferred, what="tensor", device="unknown", gradient="yes", whole=False)
         return UNKNOWN
+
+    def registered_above(self, node: cst.Attribute) -> Device:
+        """Where a buffer still is that the function around `node`, which reads it, has registered: nothing there moves
+        the layer."""
+        class_, function = self.module.enclosing_class(node), self.module.enclosing_function(node)
+        found = list(self.module.registrations(class_, node.attr.value)) if class_ is not None else []
+        if len(found) != 1 or self.module.enclosing_function(found[0].node) is not function:
+            return "unknown"
+        owner = names.dotted(node.value)
+        moved = any(
+            one.attribute in _MOVES and names.dotted(one.node.func.value) == owner
+            for one in self.module.calls_in(found[0].scope)
+            if isinstance(one.node.func, cst.Attribute)
+        )
+        value = found[0].argument("tensor", ("name", "tensor"))
+        if moved or value is None or self.module.order_of(found[0].node) > self.module.order_of(node):
+            return "unknown"
+        return self.infer(value.node).device
 
     def _declared(self, class_: Class, name: str) -> AbstractValue:
         return joined(self.annotations.infer(annotation) for annotation in self.module.declared(class_, name))

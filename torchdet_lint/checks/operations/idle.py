@@ -23,6 +23,7 @@ _ALL_PARTS = lazy(
 )
 # The same in a file that only makes the layer around them: by `getattr` it asks for other things.
 _PARTS_OF_ANOTHER = lazy(r"\.(?:named_)?(?:children|modules)[ \t]*\(|\._modules\b")
+_COMMENTED_OUT = lazy(r"^[ \t]*#.*", re.MULTILINE)
 
 
 class _Text:
@@ -33,8 +34,8 @@ class _Text:
 
     @cached_property
     def words(self) -> Counter[str]:
-        """How often each word stands in the file."""
-        return Counter(re.findall(r"\w+", self.module.text))
+        """How often each word stands in the file, lines that are commented out left out."""
+        return Counter(re.findall(r"\w+", _COMMENTED_OUT.sub("", self.module.text)))
 
     @cached_property
     def takes_all_parts(self) -> bool:

@@ -33,6 +33,8 @@ _TEXT_TYPE = lazy(r"\b(?:str_?|unicode_?|[\"'][<>|]?[SU]\d*[\"'])(?!\w)")
 _NUMBER_TYPE = lazy(r"\b(?:u?int|float|double|long|bool)(?:\d+|_|p)?(?!\w)")
 # The name of what maps one thing to another: `id_to_name`, `id2name`.
 _MAPPING = lazy(r"(\w*?[^\W\d_])(?:_to_|_2_|2)\w+")
+# What stands between the words of a column's name: `user id`, `userId`.
+_WORDS = lazy(r"\W+|(?<=[a-z])(?=[A-Z])")
 # Operators that a list and a number have no use for.
 _RECKONING = (cst.Add, cst.Divide, cst.FloorDivide, cst.Power, cst.Subtract)
 # Variables that are made of each other are looked through so far.
@@ -94,8 +96,11 @@ def _holds_one(node: cst.BaseExpression) -> bool:
 
 
 def _begins_empty(node: cst.BaseExpression) -> bool:
-    """Whether `node`, which makes a set, puts nothing into it."""
-    return isinstance(node, cst.Call) and not node.args
+    """Whether `node`, which makes a set, puts nothing into it: `set()`, `set([])`."""
+    if not isinstance(node, cst.Call):
+        return False
+    given = node.args[0].value if len(node.args) == 1 and not node.args[0].star else None
+    return not node.args or (isinstance(given, (cst.List, cst.Tuple)) and not given.elements)
 
 
 def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
@@ -188,7 +193,7 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             else ""
         )
         numbers = module.library.facts.orders.endings["numbers"]
-        counted = by_name and isinstance(key, str) and numbers.search(key) is not None
+        counted = by_name and isinstance(key, str) and numbers.search(_WORDS.sub("_", key).lower()) is not None
         if counted or (isinstance(index, cst.Slice) and len(node.slice) > 1):
             return "text" if _is_text_array(module, node.value) else "number"
         if isinstance(index, cst.Slice):
@@ -345,7 +350,7 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
     facts = module.library.facts.orders
     known = facts.elements
     if word in known["numbers"]:
-        return "number"
+        return _kind_of_column(module, node, depth, by_name=by_name)
     if word in facts.words["casts"] and len(node.args) == 1:
         kind = module.code(node.args[0].value)
         return "text" if _TEXT_TYPE.search(kind) else "number" if _NUMBER_TYPE.search(kind) else "unknown"
@@ -376,6 +381,23 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
     if by_name and facts.endings["numbers"].search(named):
         return "number"
     return _kind_given_back(module, node, depth, by_name=by_name) if depth > 0 else "unknown"
+
+
+def _kind_of_column(module: Module, node: cst.Call, depth: int, *, by_name: bool) -> str:
+    """What the elements are of what an array or a tensor gives: numbers, but for a column of a table of pandas, which
+    holds anything: `table["job"].values.tolist()`."""
+    inside, called, taken = node.func, True, False
+    while isinstance(inside, (cst.Attribute, cst.Call)):
+        taken = taken or (isinstance(inside, cst.Attribute) and inside.attr.value == "values" and not called)
+        called = isinstance(inside, cst.Call)
+        inside = inside.func if isinstance(inside, cst.Call) else inside.value
+    index = inside.slice[0].slice if taken and isinstance(inside, cst.Subscript) else None
+    if not (isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)):
+        return "number"
+    kind = collection_kind(module, inside, depth, by_name=by_name)
+    name = str(index.value.evaluated_value)
+    is_label = kind == "unknown" and module.library.facts.orders.endings["labels"].search(name) is not None
+    return "label" if is_label else kind
 
 
 def _kind_of_method(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.scopes import Scope
 
 DOTTED = lazy(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)+")
+# A name, or what stands in something that has one.
+NAME = lazy(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 """A text that may name something of a module: `net.st_gcn.Model`, `net.st_gcn:Model`."""
 OF_PARAMETER = "{$"
 """What begins a text that a parameter is, in a name."""
@@ -77,9 +79,10 @@ def unbound(text: str) -> str:
     return f"?{parameter}~{slash}{keys}"
 
 
-def texts(node: ast.expr, scope: Scope) -> list[str]:
+def texts(node: ast.expr, scope: Scope, *, evaluated: bool = False) -> list[str]:
     """The constants that name something which `node` may be: one that it is, that one of two arms, a table or a loop
-    over one gives."""
+    over one gives. They name it in full, unless the text is `evaluated` where it stands."""
+    form = NAME if evaluated else DOTTED
     found: list[str] = []
     left: list[Place] = [(node, scope)]
     for _ in range(4 * NAMES):
@@ -87,7 +90,7 @@ def texts(node: ast.expr, scope: Scope) -> list[str]:
             break
         one, where = left.pop()
         if isinstance(one, ast.Constant):
-            found += [one.value] if isinstance(one.value, str) and DOTTED.fullmatch(one.value) else []
+            found += [one.value] if isinstance(one.value, str) and form.fullmatch(one.value) else []
         elif isinstance(one, ast.IfExp):
             left += [(one.orelse, where), (one.body, where)]
         elif isinstance(one, ast.BoolOp):

@@ -22,7 +22,7 @@ from torchdet_lint.program.events import (
     WRITTEN,
     at_place,
 )
-from torchdet_lint.program.syntax.named_texts import OF_MODULE, OF_PARAMETER, Named, sources, spelled
+from torchdet_lint.program.syntax.named_texts import OF_MODULE, OF_PARAMETER, Named, sources, spelled, texts
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -510,10 +510,11 @@ class Resolver(Registries):
 
     def _evaluated(self, node: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
         """What the text `node` stands for where it is evaluated: any class, of a name that only the run knows."""
+        named = (text.partition(".") for text in (*texts(node, scope, evaluated=True), *self._spelled(node, scope)))
         picked = [
             *(
-                one
-                for name in self._spelled(node, scope)
+                self._joined(one, last) if last else one
+                for name, _, last in dict.fromkeys(named)
                 for one in self.resolve_name(name, self.scopes.module, depth - 1)
             ),
             *self._spelled_path(node, scope, depth - 1),
