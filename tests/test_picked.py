@@ -3732,3 +3732,63 @@ def test_a_data_set_that_goes_by_its_place_among_the_arguments(project, call, pl
     found = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert severity in {one.severity for one in found}
     assert ("error" in {one.severity for one in found}) is (severity == "error")
+
+
+REGISTERED = """
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+SETS, LISTED = {{}}, []
+
+def register(cls):
+    SETS[cls.__name__.lower()] = cls
+    return cls
+
+def named(name):
+    def put(cls):
+        SETS[name] = cls
+        return cls
+    return put
+
+def other(cls):
+    LISTED.append(cls)
+    return cls
+
+@{decorator}
+class Rows(Dataset):
+    rng = np.random.default_rng(0)
+
+    def __getitem__(self, index):
+        return {row}
+
+def get_loader(kind, workers=0):
+    rows = SETS[kind]()
+    return DataLoader(rows, num_workers=workers)
+"""
+ASKS = """
+import sys
+import torch
+from sets import get_loader, register
+
+torch.manual_seed(0)
+print(next(iter(get_loader(sys.argv[1], int(sys.argv[2])))))
+"""
+
+
+@pytest.mark.parametrize(
+    ("decorator", "row", "more", "severity"),
+    [
+        ("register", "index", "", "note"),
+        ("named('rows')", "index", "", "note"),
+        ("register", "self.rng.integers(9)", "", "error"),
+        # Nothing puts it into the table, or another file may put more there.
+        ("other", "index", "", "warning"),
+        ("print", "index", "", "warning"),
+        ("register", "index", "\n@register\nclass Others:\n    size = 3\n", "warning"),
+        ("register", "index", "\nregister(print)\n", "warning"),
+    ],
+)
+def test_a_data_set_of_a_table_that_a_decorator_fills(project, decorator, row, more, severity):
+    folder = project(sets_DOT_py=REGISTERED.format(decorator=decorator, row=row), main_DOT_py=ASKS + more)
+    assert severity_of_the_loader(folder) == severity

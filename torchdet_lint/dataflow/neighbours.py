@@ -173,6 +173,14 @@ class Neighbours:
                     return True
         return False
 
+    def registers(self, name: str, file: str) -> bool:
+        """Whether a file around `file`, not itself, calls its function `name`, or decorates something with it."""
+        calls = re.compile(rb"(?:@[\w.]*(?<!\w)%b\b|(?<!\w)%b[ \t]*\()" % (name.encode(), name.encode()))
+        for path in self.having(self.around(file).folders, name.encode()):
+            if path != file and calls.search(self._contents.of(path)[0] or b""):
+                return True
+        return False
+
     def option(self, word: str, file: str) -> frozenset[str] | None:
         """The sources of the values that the files around `file`, it and those of data among them, give to options
         called `word`: an empty one where nobody can tell; None where there are too many files, or the command line
@@ -273,6 +281,7 @@ class Neighbours:
                 module.changed = lambda name, file: self.changed(name, file, path)
                 module.heirs = lambda name: self.heirs(name, path)
                 module.callers = lambda name: self.around(path).callers(name)
+                module.registers = lambda name: self.registers(name, path)
                 if (foreign := self._foreign) is not None:
                     module.foreign = lambda name: foreign(name, path)
                 if (defined := self._defined) is not None:

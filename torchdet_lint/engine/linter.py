@@ -255,6 +255,7 @@ class Linter:
         module.speaking = lambda *words: self.neighbours.around(absolute).speaking(*words)
         module.data.held = lambda path: self.neighbours.data(path, absolute)
         module.changed = lambda name, file: self.neighbours.changed(name, file, absolute)
+        module.registers = lambda name: self.neighbours.registers(name, absolute)
         module.option = lambda name: self.neighbours.option(name, absolute)
         module.own = lambda package: self.neighbours.own(package, absolute)
 

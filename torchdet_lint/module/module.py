@@ -99,6 +99,8 @@ class Module:
         self.speaking: Callable[..., bool] | None = None
         # Whether a file changes the dictionary that another one binds to a name: neither that one nor this.
         self.changed: Callable[[str, str], bool] | None = None
+        # Whether another file calls or decorates with a function of this one.
+        self.registers: Callable[[str], bool] | None = None
         # The sources of what files around this one give to options of a name, where somebody knows the others; None
         # where nobody can tell.
         self.option: Callable[[str], frozenset[str] | None] | None = None

@@ -25,6 +25,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     once,
     passed,
     picked_from,
+    puts_argument,
     text_imported,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
@@ -448,6 +449,8 @@ class Bindings:
             for table, inner in self.behind(node.value, scope) if named else [(node.value, scope)]:
                 for value in table.values if isinstance(table, ast.Dict) else ():
                     yield from ((one, inner) for one in branches(value))
+                if isinstance(node.value, ast.Name):
+                    yield from self._registered(node.value, inner)
         elif isinstance(node, ast.Call):
             yield from self._given_by(node, scope, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
@@ -456,6 +459,19 @@ class Bindings:
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, (ast.Name, ast.Attribute)) and value is not node:
                     yield from list(self._handed_down(value, inner)) or [(value, inner)]
+
+    def _registered(self, table: ast.Name, scope: Scope) -> Iterator[Bound]:
+        """The classes that a decorator of the file puts into `table`, where no other file uses that."""
+        file, elsewhere = scope.file, self.chains.module.registers
+        functions = () if scope.function is not None or file.path or elsewhere is None else file.definitions.values()
+        for function in functions:
+            if not (isinstance(function, ast.FunctionDef) and puts_argument(function, table.id)):
+                continue
+            for class_ in () if elsewhere is None or elsewhere(function.name) else file.definitions.values():
+                for one in class_.decorator_list:
+                    called = one.func if isinstance(one, ast.Call) else one
+                    if isinstance(called, ast.Name) and called.id == function.name:
+                        yield once(one, functools.partial(ast.Name, class_.name, ast.Load())), scope
 
     @staticmethod
     def _held_in(node: ast.expr) -> ast.expr | None:

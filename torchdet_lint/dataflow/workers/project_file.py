@@ -226,6 +226,19 @@ def added(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield function.value, args[-1]
 
 
+def puts_argument(function: ast.FunctionDef, table: str) -> bool:
+    """Whether `function`, or one that it defines, puts its first argument into the dictionary `table`: a decorator that
+    registers what it stands above."""
+    for inner in every_statement(function):
+        first = inner.args.args[:1] if isinstance(inner, ast.FunctionDef) else []
+        for statement in every_statement(inner) if first else ():
+            for to, value in added(statement):
+                names = [one.id for one in (to, value) if isinstance(one, ast.Name)]
+                if names == [table, first[0].arg]:
+                    return True
+    return False
+
+
 def own_added(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
     """What a method adds to lists and dictionaries that attributes of `self` hold: their names and the values."""
     pairs = (pair for node in every_statement(function) for pair in added(node))
