@@ -3681,7 +3681,7 @@ def test_what_another_file_gives_a_method_is_looked_at(project, fits, told):
     assert told in of_the_loader(folder).message
 
 
-OWNING = """\
+OWNED_BY_PLACE = """\
 import numpy as np
 from torch.utils.data import DataLoader, Dataset
 
@@ -3726,7 +3726,7 @@ class Loader(DataLoader):
 @pytest.mark.parametrize("apart", [True, False])
 def test_a_data_set_that_goes_by_its_place_among_the_arguments(project, call, place, severity, apart):
     loop = f"rows = []\nimport torch\ntorch.manual_seed(0)\nfor x in {call}:\n    print(x)\n"
-    owning = OWNING.format(place, place)
+    owning = OWNED_BY_PLACE.format(place, place)
     main = {"main_DOT_py": f"from owning import Images, Plain, Loader, made\n{loop}"} if apart else {}
     folder = project(owning_DOT_py=owning if apart else f"{owning}\n\n{loop}", **main)
     found = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
