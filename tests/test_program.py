@@ -3085,3 +3085,14 @@ def test_a_seed_that_only_some_runs_set_is_told_of_as_that(project):
     assert found["TDL101"].endswith("which this program seeds only in some runs (line 8)")
     told = "; a program that runs this line seeds torch only in some runs, and the others differ"
     assert found["TDL302"].endswith(told)
+
+
+def test_a_container_that_holds_others_of_its_own_class(project):
+    main = (
+        "import torch\nfrom torch import nn\n\n\nclass Chain(nn.Sequential):\n    def __init__(self, depth):\n"
+        "        super().__init__()\n        self.first = nn.Dropout(0.5)\n        if depth:\n"
+        "            self.rest = Chain(depth - 1)\n\n\n"
+        f"{GUARD}    chain = Chain(3)\n    print(chain(torch.ones(3)))\n"
+    )
+    (finding,) = lint(project(main_DOT_py=main))
+    assert (finding.code, finding.location.row) == ("TDL101", 15)

@@ -97,6 +97,8 @@ _LAYERS = "torch.nn."
 _GONE = ".__iter__"
 # So many functions hand a function, a class or an object on before one uses it.
 _RELAYS = 3
+# So many containers are looked into that stand in one another.
+_NESTED = 12
 
 
 class Transfer(Recorder):
@@ -131,6 +133,8 @@ class Transfer(Recorder):
         # How what is called here runs, if in a process of its own; and which one, if it is a method of an object.
         self._process: str = ""
         self._within: Process | None = None
+        # The classes of the containers whose layers are being called.
+        self._around: list[tuple[str, str]] = []
         # What functions were handed at the event at hand: a class may be handed to itself.
         self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...], tuple[tuple[str, Any], ...]]]
         self._handed = set()
@@ -692,9 +696,15 @@ class Transfer(Recorder):
         for method in self._run_by(referent)[:1]:
             self.function(method, event)
             return
-        if self.lookup.derives((referent.file, referent.name), self.facts.words.containers):
+        class_ = referent.file, referent.name
+        # A container may hold others of its own class.
+        if class_ in self._around or len(self._around) >= _NESTED:
+            return
+        if self.lookup.derives(class_, self.facts.words.containers):
+            self._around.append(class_)
             for layer in self.lookup.class_attribute(referent, CHILDREN):
                 self.called_plainly(layer)
+            self._around.pop()
 
     def _applied(self, network: str) -> None:
         """A network is applied, other than by one that holds it."""
