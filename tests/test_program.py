@@ -3095,4 +3095,4 @@ def test_a_container_that_holds_others_of_its_own_class(project):
         f"{GUARD}    chain = Chain(3)\n    print(chain(torch.ones(3)))\n"
     )
     (finding,) = lint(project(main_DOT_py=main))
-    assert (finding.code, finding.location.row) == ("TDL101", 15)
+    assert (finding.code, finding.location.row) == ("TDL101", 14)
