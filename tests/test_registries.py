@@ -420,3 +420,41 @@ def test_each_library_of_a_family_has_registries_of_its_own(built_with, also, co
     (message,) = messages(tmp_path, files).values()
     layers = ("Conv2d", "AdaptiveMaxPool2d", "Embedding")
     assert tuple(layer for layer in layers if layer in message) == counted
+
+
+BUILDS = """
+import sys
+import torch
+
+class Registry:
+    def __init__(self):
+        self.table = {}
+
+    def register(self, name=None):
+        def put(made):
+            self.table[name or made.__name__] = made
+            return made
+        return put
+
+    def build(self, config):
+        return self.table[config.name](config)
+
+NETS, OTHERS = Registry(), Registry()
+
+@NETS.register()
+class Net(torch.nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3)
+
+def main(config):
+    print(REGISTRY.build(config))
+
+if __name__ == "__main__":
+    main(sys.argv)
+"""
+
+
+@pytest.mark.parametrize(("registry", "draws"), [("NETS", True), ("OTHERS", False)])
+def test_a_registry_that_builds_in_the_file_where_it_is_filled(registry: str, draws: bool) -> None:
+    assert bool(lint_source(BUILDS.replace("REGISTRY", registry), select=["TDL101"])) is draws

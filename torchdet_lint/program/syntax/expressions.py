@@ -266,6 +266,8 @@ class Expressions:
         made = tuple(one for name in names for one in self.names.from_registry(node, name, self.scope))
         if made:
             self.add("call", node, branch, made, opaque=True, deferred=deferred)
+        if built := tuple(self.names.built_here(function, self.scope)):
+            self.add("call", node, branch, built, positional, keywords, opaque, deferred)
         if names[0] == "builtins.eval" and (spelled := self.names.spelled_calls(node, self.scope)):
             self.add("call", node, branch, spelled, opaque=True, deferred=deferred)
         if isinstance(function, ast.Name) and function.id in _CONSUMES and node.args:

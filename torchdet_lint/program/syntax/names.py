@@ -458,6 +458,12 @@ class Resolver(Registries):
                 names = self.dictionary(argument, scope, depth - 1)
                 yield from (f"{name}.get()" for name in names if name[0] in "@.")
 
+    def built_here(self, function: ast.expr, scope: Scope) -> Iterator[str]:
+        """A method of a registry of this file that builds what is registered there, by the name of that: `@.NETS.build`
+        of `NETS.build(cfg)`."""
+        if isinstance(function, ast.Attribute) and self.words.builds.search(function.attr) is not None:
+            yield from (name for name in self.dictionary(function, scope) if name.startswith("@."))
+
     def _configured(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
         """What Hydra makes of the part of a configuration that a function of the file is given for it: `make(cfg.net)`
         of `def make(cfg): return instantiate(cfg)`."""
