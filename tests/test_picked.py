@@ -3792,3 +3792,23 @@ print(next(iter(get_loader(sys.argv[1], int(sys.argv[2])))))
 def test_a_data_set_of_a_table_that_a_decorator_fills(project, decorator, row, more, severity):
     folder = project(sets_DOT_py=REGISTERED.format(decorator=decorator, row=row), main_DOT_py=ASKS + more)
     assert severity_of_the_loader(folder) == severity
+
+
+@pytest.mark.parametrize(
+    ("first", "severity"), [("data = Rows(data)", "note"), ("if data:\n        data = Rows(data)", "warning")]
+)
+def test_a_parameter_that_is_bound_anew_is_no_longer_what_it_was_given(project, first, severity):
+    data = (
+        "from torch.utils.data import DataLoader, Dataset, Subset\n\n\nclass Rows(Dataset):\n"
+        "    def __init__(self, name):\n        self.name = name\n\n    def __getitem__(self, at):\n        return at\n\n\n"
+        f"def load(data, workers):\n    {first}\n    if workers:\n        data = Subset(data, [1])\n"
+        "    return DataLoader(data, num_workers=workers)\n"
+    )
+    main = (
+        "import argparse\nfrom data import load\n\n\ndef fit(args):\n    data = args.data\n"
+        "    for rows in load(data, args.workers):\n        print(rows)\n\n\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--data')\n"
+        "parser.add_argument('--workers', type=int)\nfit(parser.parse_args())\n"
+    )
+    folder = project(data_DOT_py=data, main_DOT_py=main)
+    assert severity_of_the_loader(folder) == severity

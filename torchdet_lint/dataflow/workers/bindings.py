@@ -115,7 +115,8 @@ class Bindings:
             for value in self._gone_through_in(scope.function).get(node.id, ()):
                 yield value, scope
             own = node.id in self._parameters(scope.function)
-            if own and (not local or node.id in self._rebound_in(scope.function)):
+            rebound = node.id in self._rebound_in(scope.function) and not _is_bound_above(node, scope.function)
+            if own and (not local or rebound):
                 yield from list(self._passed(node.id, scope)) or self._annotated(node.id, scope)
                 return
         if not local and scope.outer is not None:
@@ -592,6 +593,17 @@ class Bindings:
             or self.classes.known(name)
             or isinstance(self.nested(name, scope), ast.ClassDef)
         )
+
+
+def _is_bound_above(name: ast.Name, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a statement of the function itself, above the one around `name`, has bound it anew."""
+    row = getattr(name, "lineno", 0)
+    return any(
+        isinstance(target, ast.Name) and target.id == name.id and (statement.end_lineno or row) < row
+        for statement in function.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+    )
 
 
 def going_through(node: ast.ListComp | ast.GeneratorExp | ast.DictComp, scope: Scope) -> Scope:
