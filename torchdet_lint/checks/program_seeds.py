@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import SeedFunction, Withhold
-from torchdet_lint.program.effects import APART, BESIDE, IN_TRAINING, TRAINING
+from torchdet_lint.program.effects import APART, BESIDE, HANDED, IN_TRAINING, TRAINING
 from torchdet_lint.program.entry import CHANNELS, Fault, Story
 
 if TYPE_CHECKING:
@@ -102,18 +102,23 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
         key for step in steps if step.channel == "first" and step.node for key in entry.project.effects(step.node)
     }
     imported = entry.imported_again.keys() if steps else set()
-    # What is handed to a target runs in its process, after what that seeds.
+    # What is handed to a target runs in its process, after what that seeds; of several targets each has a process.
     beside: dict[tuple[str, int, int], set[str]] = {}
+    handed: dict[tuple[str, int, int], set[str]] = {}
     for step in steps:
         ran = entry.project.effects(step.node) if step.node is not None else {}
-        beside.setdefault(step.ref[:3], set()).update(key for key in ran if key.startswith("seed:"))
+        seeds = {key for key in ran if key.startswith("seed:")}
+        beside.setdefault(step.ref[:3], set()).update(seeds)
+        handed.setdefault(step.ref[:3], set()).update(seeds if _is_handed(step) else ())
     for node, step in within:
         if step.node is None or step.channel == "first" or step.ref.what == BESIDE:
             continue
         inner = entry.project.effects(step.node)
-        if "flag:perhaps" in inner or "flag:perhaps" in before or "flag:perhaps" in imported:
+        # The initializer of a pool runs in its workers alone.
+        above = before if step.channel == "pool" else set[str]()
+        if "flag:perhaps" in inner or "flag:perhaps" in above or "flag:perhaps" in imported:
             continue
-        seeded = inner.keys() | before | beside[step.ref[:3]]
+        seeded = inner.keys() | above | (beside if _is_handed(step) else handed)[step.ref[:3]]
         for library in CHANNELS:
             again = f"seed:{library}" in imported
             if f"seed:{library}" in seeded or (again and _repeats(entry, step, library)):
@@ -122,6 +127,11 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if draw is not None:
                 yield _unseeded_target(entry, node, step, library, draw, again=again)
                 break
+
+
+def _is_handed(step: Step) -> bool:
+    """Whether a new process runs this for its target, which is given it."""
+    return step.within is not None or step.ref.what in (BESIDE, HANDED)
 
 
 def _draws(inner: Effects, channel: str) -> bool:

@@ -18,6 +18,8 @@ BESIDE = "beside"
 # 1.9); and the same in training only.
 COPIED = "numpy_copied"
 COPIED_IN_TRAINING = "numpy_copied_training"
+# What a step does that runs in a new process for the target of that, which is given it.
+HANDED = "handed"
 # What a step does that is left to the workers of a loader: they draw from torch's generator what its state decides
 # here, when the loader is iterated, and do nothing else to the program.
 WORKER = "worker"

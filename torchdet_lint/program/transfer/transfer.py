@@ -11,6 +11,7 @@ from torchdet_lint.program.effects import (
     BESIDE,
     BUILT,
     BY_HAND,
+    HANDED,
     NAMED_CALL,
     SEEDED,
     STARTED,
@@ -652,7 +653,7 @@ class Transfer(Recorder):
         if referent.kind == "function":
             kind = "process" if self._process else "call"
             node = Node(referent.file, referent.name, referent.owner, given)
-            self.add(kind, self._process, self._process, node, within=self._within)
+            self.add(kind, HANDED if self._process else "", self._process, node, within=self._within)
         elif referent.kind == "class":
             self.constructed((referent.file, referent.name), self.event)
         else:
