@@ -517,6 +517,24 @@ def test_the_configuration_names_entry_points_and_seeding_functions(project):
     assert codes(lint(folder, entry_points=("test_library.py",), seed_functions=("ready",))) == []
 
 
+@pytest.mark.parametrize(
+    ("told", "seeded"),
+    [
+        ("lab.common.ready", True),
+        ("common.ready", True),
+        ("lab.ready", True),
+        ("other.ready", False),
+        ("n.ready", False),
+    ],
+)
+def test_a_seeding_function_of_the_project_goes_by_the_name_of_its_module(told, seeded, project):
+    folder = project(main_DOT_py="import torch\nfrom lab import ready\n\nready()\ntorch.save(torch.rand(2), 'a.pt')\n")
+    (folder / "lab").mkdir()
+    (folder / "lab" / "__init__.py").write_text("from lab.common import ready\n")
+    (folder / "lab" / "common.py").write_text("def ready():\n    print('ready')\n")
+    assert codes(lint(folder, seed_functions=(told,))) == ([] if seeded else [("TDL101", 5)])
+
+
 def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
     folder = project(
         main_DOT_py="import used\n\n" + GUARD + "    used.run()\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from typing import TYPE_CHECKING, Literal
 
@@ -165,6 +166,15 @@ class Tables:
     def given(self, event: Event, name: str, parameters: Sequence[str]) -> bool:
         """Whether anything is passed for `name`."""
         return self.argument(event, name, parameters) is not None
+
+    def is_told_to_seed(self, name: str, file: str) -> bool:
+        """Whether the user says that the function `name` of `file` seeds: by its last name, or with the module's."""
+        if not self.seed_functions:
+            return False
+        if not self.seed_functions.isdisjoint((name, name.rpartition(".")[2])):
+            return True
+        module = file.removesuffix(".py").removesuffix(f"{os.sep}__init__").replace(os.sep, ".")
+        return any("." in told and f".{module}.{name}".endswith(f".{told}") for told in self.seed_functions)
 
     def draws_iterated(self, name: str, event: Event) -> list[Draw]:
         """The draws of what a call of `name` makes when it is iterated."""

@@ -437,7 +437,7 @@ class Transfer(Recorder):
     def function(self, referent: Referent, event: Event, *, kind: str = "call") -> None:
         """A call of a function of the project."""
         full = referent.name
-        if full in self.facts.seed_functions or full.rpartition(".")[2] in self.facts.seed_functions:
+        if self.facts.is_told_to_seed(full, referent.file) or not self.facts.seed_functions.isdisjoint(event.names):
             self.seeded(full)
             return
         body = self.files.summary(referent.file).body(full)
