@@ -49,6 +49,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     evaluates: frozenset[str] = frozenset()
     dispatches: frozenset[str] = frozenset()
     starts_itself: frozenset[str] = frozenset()
+    hands_over: frozenset[str] = frozenset()
     lazy: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
     redraws: frozenset[str] = frozenset()

@@ -386,6 +386,15 @@ class Extractor(Expressions):
             # What an arm imports is open below it.
             self.imported = {name: origin for name, origin in imported.items() if self.imported.get(name) == origin}
 
+    def _handed_over(self, node: ast.FunctionDef | ast.AsyncFunctionDef, branch: tuple[int, ...]) -> None:
+        """Record that a decorator hands the function `node` to an object of a library, which will run it."""
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Call) and last_word(decorator.func) in self.words.hands_over:
+                names = tuple(f"{name}()" for name in self.called(decorator.func) if name[0] not in "@.$?")
+                if names:
+                    given = self.names.resolve(ast.Name(node.name, ast.Load()), self.scope)
+                    self.add("call", decorator, branch, names, (Argument(given),))
+
     def called(self, function: ast.expr) -> Names:
         """The names of what is called; one that several arms import is what its own arm does."""
         if self._picked:
@@ -482,6 +491,7 @@ class Extractor(Expressions):
             for decorator in node.decorator_list if self.scope.kind == "module" else ():
                 if isinstance(decorator, ast.Attribute) and decorator.attr in self.words.starts_itself:
                     self.add("call", decorator, (*branch, GUARD), self.called(decorator))
+            self._handed_over(node, branch)
             for _, default in defaults_of(node.args):
                 if not names_a_device(default):
                     self.expression(default, branch)
