@@ -22,6 +22,7 @@ from torchdet_lint.program.syntax.shapes import (
     device_in,
     entered,
     factories,
+    factory_lambdas,
     goes_through_table,
     handed_lambdas,
     is_error,
@@ -336,6 +337,7 @@ class Scopes:
             name = self._enter("class", scope, node)
             scope.bind(node.name, Bound("class", name))
             self._bind_all(self.by_name[name], node.body)
+            self.handed.update(factory_lambdas(node))
             if (made := factories(node)) is not None:
                 self._bind(self.by_name[name], made)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):

@@ -488,19 +488,29 @@ def defined_by(node: ast.Lambda, name: str) -> ast.FunctionDef:
     return ast.copy_location(ast.FunctionDef(name=name, args=node.args, body=[body], decorator_list=[]), node)
 
 
+def _made_by_fields(node: ast.ClassDef) -> Iterator[tuple[ast.AnnAssign, ast.Name, ast.expr]]:
+    """The fields of a data class that have a factory, their names, and these."""
+    for field in node.body:
+        value, target = getattr(field, "value", None), getattr(field, "target", None)
+        if isinstance(field, ast.AnnAssign) and isinstance(value, ast.Call) and isinstance(target, ast.Name):
+            for word in value.keywords:
+                if word.arg in ("default_factory", "factory") and last_word(word.value) not in _EMPTY:
+                    yield field, target, word.value
+
+
+def factory_lambdas(node: ast.ClassDef) -> list[ast.Lambda]:
+    """The lambdas among the factories of a data class's fields."""
+    return [made for _, _, made in _made_by_fields(node) if isinstance(made, ast.Lambda)]
+
+
 def factories(node: ast.ClassDef) -> ast.FunctionDef | None:
     """What the fields of a data class run where an object is made: `tag: str = field(default_factory=new_tag)`."""
     body: list[ast.stmt] = []
-    for field in node.body:
-        value, target = getattr(field, "value", None), getattr(field, "target", None)
-        if not (isinstance(field, ast.AnnAssign) and isinstance(value, ast.Call) and isinstance(target, ast.Name)):
-            continue
-        for word in value.keywords:
-            if word.arg in ("default_factory", "factory") and last_word(word.value) not in _EMPTY:
-                made = word.value.body if isinstance(word.value, ast.Lambda) else ast.Call(word.value, [], [])
-                kept = ast.Attribute(ast.Name("self", ast.Load()), target.id, ast.Store())
-                assigned = ast.copy_location(ast.Assign([kept], ast.copy_location(made, word.value)), field)
-                body.append(ast.fix_missing_locations(assigned))
+    for field, target, factory in _made_by_fields(node):
+        made = factory.body if isinstance(factory, ast.Lambda) else ast.Call(factory, [], [])
+        kept = ast.Attribute(ast.Name("self", ast.Load()), target.id, ast.Store())
+        assigned = ast.copy_location(ast.Assign([kept], ast.copy_location(made, factory)), field)
+        body.append(ast.fix_missing_locations(assigned))
     if not body:
         return None
     args = ast.arguments([], [ast.arg("self")], None, [], [], None, [])
