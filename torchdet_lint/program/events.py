@@ -145,14 +145,15 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     fails without: `needed`), `update` (`p.grad += …`: `grad`; `p -= p.grad`: `step`, and how the gradient came), `tell`
     (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an attribute `names` of
     what may be an object of the project, not called), `iterate` (a loader that a call of `names` with these arguments
-    makes is iterated, or the parameter behind `[in]`). Rows count from 1, columns from 0 in bytes, as `ast` has them;
-    `statement` is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each
-    other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle`
-    ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or make colours,
-    `ungraded` ones stand in a `with torch.no_grad()`, `regraded` ones in a `with torch.enable_grad()`, `sized` ones
-    make a model of which only the parameters are counted, `frozen` ones a module that gets no gradient, `unapplied`
-    ones a model of which only the weights are read; what a `composed` call hands on by `**` is put together in the
-    file; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a conditional
+    makes is iterated, the parameter behind `[in]`, or what a call of something of the project gives). Rows count from
+    1, columns from 0 in bytes, as `ast` has them; `statement` is the row of the statement. `branch` holds the arms of
+    `if`s around it: `n` and `-n` exclude each other. `deferred` events run later or in another order (a lambda),
+    `locked` ones stand in a `with …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run
+    only `if self.training`, or make colours, `ungraded` ones stand in a `with torch.no_grad()`, `regraded` ones in a
+    `with torch.enable_grad()`, `sized` ones make a model of which only the parameters are counted, `frozen` ones a
+    module that gets no gradient, `unapplied` ones a model of which only the weights are read; what a `composed` call
+    hands on by `**` is put together in the file; the result of a `bare` call is used for nothing; one that runs
+    `partly` stands in a part of a conditional
     expression, `and` or `or`, or is compared. A layer that is `kept` is so under that name, of which the file reads
     only weights. One that reads `data` loads that, and no weights. What a `passing` one draws reaches no result unless
     it is drawn again. One that `downloads` stands below a question for that. What is
@@ -280,7 +281,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     those of `*args` and `**kwargs`. `loops` are the parameters that it goes through, or hands on to functions. What is
     `returned` only in arms has these under its name. Of one that returns tuples that are written out, `rows` has the
     names of all else that it returns, and then those at each place. Where it returns one dictionary that it writes
-    out, it has these `entries`."""
+    out, it has these `entries`; of one that returns a loader which it makes, alone or at one of the places, `loaders`
+    has what iterating that does under the place, `""` or `#1`."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -301,6 +303,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     returned: dict[str, tuple[tuple[int, ...], ...]] = {}
     rows: tuple[Names, ...] = ()
     entries: tuple[tuple[str, Argument], ...] = ()
+    loaders: dict[str, Event] = {}
 
     def given_at(self, place: str) -> Names:
         """The names of what stands at a `place` of what it returns: of all of that, where there is none."""

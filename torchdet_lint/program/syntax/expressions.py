@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import children
-from torchdet_lint.program.events import LOADED, Argument, Event, Names
+from torchdet_lint.program.events import LOADED, Argument, Event, Names, is_result
 from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.conditions import always
 from torchdet_lint.program.syntax.named_texts import OF_PARAMETER
@@ -363,6 +363,12 @@ class Expressions:
                 loops += one.args[::-1]
             elif isinstance(one, ast.Name) and self.names.resolve(one, self.scope) == (f"${one.id}",):
                 self.add("iterate", over, branch, (f"{LOADED}{one.id}",), deferred=deferred)
+            elif results := tuple(filter(self._may_give_loader, self.names.resolve(one, self.scope))):
+                self.add("iterate", over, branch, results, deferred=deferred)
+
+    def _may_give_loader(self, name: str) -> bool:
+        """Whether `name` stands for what a call of something of the project gives."""
+        return is_result(name) and name[0] not in "$?" and name.partition(".")[0] not in self.names.roots
 
     def add(
         self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
 from torchdet_lint.program.events import (
+    AT,
     CHILDREN,
     KEYS,
     LENGTH,
@@ -18,8 +19,10 @@ from torchdet_lint.program.events import (
     Argument,
     Body,
     ClassSummary,
+    Event,
     Test,
 )
+from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.conditions import is_of_run, setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -341,6 +344,7 @@ class File:
             {one: tuple(arms) for one, arms in returned.items() if all(arms)} if tests else {},
             self._rows(walk, scope),
             entries_of(walk.returns[0][0], self.names, scope) if len(walk.returns) == 1 else (),
+            self._loaders(walk, scope),
         )
 
     def _rows(self, walk: Extractor, scope: Scope) -> tuple[Names, ...]:
@@ -348,16 +352,27 @@ class File:
         whole: list[str] = []
         rows: list[list[str]] = []
         for part, _ in (one for _, parts in walk.returns for one in parts):
-            row, where = part, scope
-            if isinstance(part, ast.Name) and isinstance(held := followed(part, scope)[0], ast.Tuple):
-                row, where = held, followed(part, scope)[1]
-            if not isinstance(row, (ast.Tuple, ast.List)) or any(isinstance(one, ast.Starred) for one in row.elts):
+            row, where = _row(part, scope)
+            if row is None:
                 whole += self.names.resolve(part, scope)
                 continue
-            rows += ([] for _ in range(len(rows), len(row.elts)))
-            for names, one in zip(rows, row.elts, strict=False):
+            rows += ([] for _ in range(len(rows), len(row)))
+            for names, one in zip(rows, row, strict=False):
                 names += self.names.resolve(one, where)
         return tuple(tuple(dict.fromkeys(names))[:NAMES] for names in (whole, *rows)) if rows else ()
+
+    def _loaders(self, walk: Extractor, scope: Scope) -> dict[str, Event]:
+        """As `Body.loaders`: of what the function returns in one place of its text alone."""
+        if not self.names.makes_loaders:
+            return {}
+        arguments = Arguments(self.names, scope)
+        found: dict[str, list[Event | None]] = {}
+        for part, _ in (one for _, parts in walk.returns for one in parts):
+            row, _ = _row(part, scope)
+            placed = [("", part)] if row is None else [(f"{AT}{at}", one) for at, one in enumerate(row)]
+            for place, one in placed:
+                found.setdefault(place, []).append(arguments.loader(one))
+        return {place: made[0] for place, made in found.items() if len(made) == 1 and made[0] is not None}
 
     def _finds_by(self, event: Event) -> Iterator[str]:
         """The parameters that a call is given, or entries of them, which gives what a text names."""
@@ -392,6 +407,17 @@ def _names_in(events: Iterable[Event]) -> Iterator[str]:
         yield from event.names
         for argument in (*event.positional, *event.keywords.values()):
             yield from argument.names
+
+
+def _row(part: ast.expr, scope: Scope) -> tuple[list[ast.expr] | None, Scope]:
+    """What stands at the places of the tuple `part` that is written out, at once or under a name, and where; None for
+    all else."""
+    row, where = part, scope
+    if isinstance(part, ast.Name) and isinstance((held := followed(part, scope))[0], ast.Tuple):
+        row, where = held
+    if not isinstance(row, (ast.Tuple, ast.List)) or any(isinstance(one, ast.Starred) for one in row.elts):
+        return None, scope
+    return row.elts, where
 
 
 def _gone_through(events: Iterable[Event], others: Container[str]) -> Iterator[str]:

@@ -275,7 +275,7 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
 
 
 def loaders_lent(
-    referent: Referent, body: Body | None, event: Event, draws: Callable[[Event], bool]
+    referent: Referent, body: Body | None, event: Event, draws: Callable[[Argument], bool]
 ) -> Iterator[tuple[str, str]]:
     """The parameters that a function goes through, of which `event` passes a loader that `draws`, or a parameter."""
     given = bound_arguments(referent, body, event) if body is not None and body.loops else {}
@@ -283,10 +283,9 @@ def loaders_lent(
         argument = given.get(name)
         if argument is None:
             continue
-        if argument.loader is not None:
-            if draws(argument.loader):
-                yield f"{LOADED}{name}", ""
-        elif (own := parameter_of(argument)) is not None:
+        if draws(argument):
+            yield f"{LOADED}{name}", ""
+        elif argument.loader is None and (own := parameter_of(argument)) is not None:
             yield f"{LOADED}{name}", f"{LOADED}{own}"
 
 

@@ -25,6 +25,7 @@ from torchdet_lint.program.effects import (
     Step,
 )
 from torchdet_lint.program.events import (
+    AT,
     CHILDREN,
     CUDNN,
     GENERATOR,
@@ -282,6 +283,9 @@ class Transfer(Recorder):
             if name.startswith(LOADED):
                 self.add("borrow", LOADER, name)
                 continue
+            for made in self._loaders_returned(name):
+                for full in self.facts.spellings(made.name):
+                    self.libraries.iterated(full, made.event)
             for made in self._loaders_made(name, event):
                 self._named_there |= made.own
                 for full in self.facts.spellings(made.name):
@@ -296,6 +300,23 @@ class Transfer(Recorder):
                 yield MadeLoader(referent.name, event, {})
             elif referent.kind == "class" and (made := self.loaders.made(referent[1:3], event)) is not None:
                 yield made
+
+    def _loaders_returned(self, name: str) -> Iterator[MadeLoader]:
+        """The loaders of libraries that a function of the project makes and returns, where `name` stands for what a
+        call of it gives, or for what stands there at a place; of those of which only the caller knows whether they
+        shuffle, none."""
+        if not is_result(name):
+            return
+        whole, sign, place = name.partition(AT)
+        for referent in self.stands_for(whole.removesuffix("()")):
+            body = self.files.summary(referent.file).body(referent.name) if referent.kind == "function" else None
+            loader = body.loaders.get(f"{sign}{place}") if body is not None else None
+            if loader is None or not all(one.known for one in _shuffles(loader)):
+                continue
+            for called in loader.names:
+                for made in self.lookup.evaluate(called, referent.file, referent.owner, referent.name):
+                    if made.kind == "external":
+                        yield MadeLoader(made.name, loader, {})
 
     def on_read(self, event: Event) -> None:
         """An attribute is read, which may be a property."""
@@ -480,9 +501,13 @@ class Transfer(Recorder):
         # Where in the function it seeds by what it was handed is not known; most do so before they draw.
         self.found[at:] = sorted(self.found[at:], key=lambda step: step.kind != "seed")
 
-    def _draws(self, loader: Event) -> bool:
-        """Whether a loader draws from the global generator when it is iterated."""
-        found = [one for name in loader.names for one in self._loaders_made(name, loader)]
+    def _draws(self, argument: Argument) -> bool:
+        """Whether what is passed is a loader that draws from the global generator when it is iterated."""
+        loader = argument.loader
+        if loader is not None:
+            found = [one for name in loader.names for one in self._loaders_made(name, loader)]
+        else:
+            found = [one for name in argument.names for one in self._loaders_returned(name)]
         return any(
             self.facts.draws_iterated(full, one.event) for one in found for full in self.facts.spellings(one.name)
         )
@@ -1042,3 +1067,9 @@ class Transfer(Recorder):
                 self.event = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
                 self.add("call", node=Node(referent.file, referent.name))
         self.event = event
+
+
+def _shuffles(loader: Event) -> Iterator[Argument]:
+    """What says whether a loader shuffles, by name or by place."""
+    yield from loader.positional[2:3]
+    yield from (one for key, one in loader.keywords.items() if key == "shuffle")
