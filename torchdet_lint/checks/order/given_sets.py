@@ -298,7 +298,7 @@ def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:
                 return kind_by_callers(callers, other, values[0]) if filled else ""
             if word in above.methods:
                 function = other.definition(word, above)
-                return _kind_given(module, Callee(other, function)) if is_property(function) else ""
+                return kind_given(module, Callee(other, function)) if is_property(function) else ""
     return ""
 
 
@@ -359,7 +359,7 @@ def _evidently_returns_none(
         for full in module.resolve(cst.Name(maker), module.scope, None):
             called = full if not method else f"{full}.{method}" if direct else f"{full}().{method}"
             callee = edges.foreign(module.library.canonical(called))
-            if full.startswith("@.") or (callee is not None and _kind_given(module, callee)):
+            if full.startswith("@.") or (callee is not None and kind_given(module, callee)):
                 return False
     return True
 
@@ -415,10 +415,10 @@ def _kind_of_result(module: Module, call: Call) -> str:
     """What the set holds that a function of another file returns to `call`, or one that says so; empty where it is no
     set in sight."""
     callee = CallEdges(module).callee(call.node, call.own)
-    return _kind_given(module, callee) if callee is not None else ""
+    return kind_given(module, callee) if callee is not None else ""
 
 
-def _kind_given(module: Module, callee: Callee) -> str:
+def kind_given(module: Module, callee: Callee) -> str:
     """What the set holds that `callee` returns; empty where it is no set in sight."""
     if callee.function is None:
         return ""

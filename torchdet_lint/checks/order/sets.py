@@ -13,6 +13,7 @@ import libcst as cst
 from torchdet_lint.checks.order.agreement import Agreement
 from torchdet_lint.checks.order.elements import collection_kind, passed_elsewhere, scalar_kind, set_kind
 from torchdet_lint.checks.order.given_sets import given_sets
+from torchdet_lint.checks.order.implemented_sets import implemented_sets
 from torchdet_lint.checks.order.joined_sets import joined_sets
 from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import CALLS_SET, iterating
@@ -53,7 +54,7 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
     display = re.compile(rule.patterns[0])
     reported: set[cst.CSTNode] = set()
     found: list[tuple[int, Violation]] = []
-    for node, kind, uses in chain(_made_sets(module, display), given_sets(module)):
+    for node, kind, uses in chain(_made_sets(module, display), given_sets(module), implemented_sets(module)):
         if kind == "number" and _is_joined(module, node):
             kind = "text"
         if kind in ("number", "nothing"):
