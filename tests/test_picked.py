@@ -3812,3 +3812,25 @@ def test_a_parameter_that_is_bound_anew_is_no_longer_what_it_was_given(project, 
     )
     folder = project(data_DOT_py=data, main_DOT_py=main)
     assert severity_of_the_loader(folder) == severity
+
+
+@pytest.mark.parametrize(
+    ("transform", "severity"),
+    [
+        ("T.Compose([T.ToTensor(), T.Lambda(inverted)])", "error"),
+        ("T.Compose([T.RandomApply([T.Lambda(lambda image: inverted(image))])])", "error"),
+        ("T.RandomChoice([T.Compose([T.Lambda(lambd=inverted)])])", "error"),
+        ("T.Compose([T.RandomApply([T.Lambda(lambda image: 1 - image)])])", "note"),
+        ("T.Resize(inverted)", "note"),
+    ],
+)
+def test_transforms_run_what_they_are_given(transform, severity, project):
+    text = (
+        "import random\nimport torch\nfrom torch.utils.data import DataLoader\n"
+        "from torchvision import transforms as T\n"
+        "from torchvision.datasets import MNIST\n\npicker = random.Random(3)\n\n"
+        "def inverted(image):\n    return 1 - image if picker.random() < 0.5 else image\n\n"
+        f"torch.manual_seed(1)\nloader = DataLoader(MNIST('data', transform={transform}), num_workers=2)\n"
+        "for x in loader:\n    print(x)\n"
+    )
+    assert severity_of_the_loader(project(main_DOT_py=text)) == severity

@@ -174,6 +174,7 @@ class Workers(Table, frozen=True, kw_only=True):
     global_only: frozenset[str] = frozenset()
     random: tuple[str, ...] = ()
     quiet: frozenset[str] = frozenset()
+    composing: frozenset[str] = frozenset()
     presets: frozenset[str] = frozenset()
     trains: frozenset[str] = frozenset()
     evaluating: frozenset[str] = frozenset()

@@ -310,7 +310,7 @@ class WorkerObjects(WorkerBodies):
                 inner_way = self._inside(name, way, place)
                 if isinstance(argument, ast.Starred) or not (place == 0 or self._may_hold(argument, scope, name)):
                     continue
-                if place == 0 and not (wraps or name.endswith(".Compose")):
+                if place == 0 and not (wraps or self._composes(name)):
                     continue
                 self._value(argument, scope, inner_way, depth + 1)
                 self._comprehended(name, argument, scope, depth)
@@ -368,10 +368,14 @@ class WorkerObjects(WorkerBodies):
             return False
         return any(word in last for word in self.facts.random) or (last == "*" and "transforms" in module.split("."))
 
+    def _composes(self, name: str) -> bool:
+        """Whether a transform of a library applies what it is given first."""
+        return name.rpartition(".")[2] in self.facts.composing
+
     def _comprehended(self, composes: str, node: ast.expr, scope: Scope, depth: int) -> None:
         """Look at the transforms that a comprehension makes one by one for what `composes` them."""
         named = isinstance(node, (ast.Name, ast.Attribute))
-        if not composes.endswith(".Compose"):
+        if not self._composes(composes):
             return
         for value, inner in self.bindings.behind(node, scope) if named else [(node, scope)]:
             if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
