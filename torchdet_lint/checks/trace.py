@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.module.names import live, member, namespace
 from torchdet_lint.module.tree import positional
@@ -93,7 +95,17 @@ def kept_by_objects(module: Module, value: Value) -> list[Value]:
     """What an entry was made with, or an attribute was given in another function, where nothing here gives it one."""
     if isinstance(value.node, cst.Subscript) and member(value.node):
         return _displayed(module, value.node, value)
-    return _kept_elsewhere(module, value)
+    return _kept_elsewhere(module, value) or _kept_by_class(module, value)
+
+
+def _kept_by_class(module: Module, value: Value) -> list[Value]:
+    """What the class that an object evidently is of, a class of this file, gives the attribute that is read of it."""
+    node = value.node
+    found = Follower(module).class_of(node.value) if isinstance(node, cst.Attribute) else None
+    if found is None or not isinstance(node, cst.Attribute) or found[0] is not module:
+        return []
+    kept = CallEdges(module).kept(*found, node.attr.value)
+    return [one for there, one in kept if there is module]
 
 
 def _kept_elsewhere(module: Module, value: Value) -> list[Value]:

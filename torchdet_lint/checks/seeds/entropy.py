@@ -426,7 +426,7 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                     if there is not module or node not in spared:
                         yield _Way(sink, source, what, place or source.node)
                 elif name in draws:
-                    if there is module and _is_fresh_draw(module, call, sink):
+                    if there is module and node not in spared and _is_fresh_draw(module, call, sink):
                         yield _Way(sink, call, "", place or call.node)
                 else:
                     if there is module:
@@ -516,8 +516,12 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
     helper = module.function(sink.call.own[0]) if len(sink.call.own) == 1 else None
     for call in module.calls:
         rows = [known[name] for name in call.names if name in known]
+        mine = module.function(call.own[0]) if not rows and len(call.own) == 1 else None
         if rows:
             seeds = any(library in row.seeds for row in rows)
+        elif mine is not None and mine[1] is function is module.enclosing_function(sink.call.node):
+            # Of what else it seeds, its own calls tell.
+            continue
         else:
             callee = module.code(call.node.func).rpartition(".")[2].lower()
             seeds = "seed" in callee or "determin" in callee
