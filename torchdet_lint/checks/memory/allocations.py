@@ -92,7 +92,7 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     if any(name.startswith("numpy.") for name in call.names):
         return _array(module, call, word)
     if word.endswith("_like"):
-        return Buffer(call.node, word, None)
+        return Buffer(call.node, word, None, like=_model(module, call))
     sizes = _sizes(module, call)
     if word in module.library.facts.memory.strided:
         given = call.argument("size", ("size",))
@@ -103,6 +103,13 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     if word == "new" and not _is_new_tensor(call, sizes):
         return None
     return _of_sizes(module, call, word, sizes)
+
+
+def _model(module: Module, call: Call) -> str:
+    """The name of the tensor whose shape the result has, where that is bound once."""
+    node = call.node.args[0].value if call.node.args else None
+    home = call.scope.home(node.value) if isinstance(node, cst.Name) else None
+    return node.value if isinstance(node, cst.Name) and home is not None and len(home.bindings[node.value]) == 1 else ""
 
 
 def _of_sizes(module: Module, call: Call, word: str, sizes: list[Value] | None, *, array: bool = False) -> Buffer:

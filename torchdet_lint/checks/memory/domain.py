@@ -111,7 +111,7 @@ class State:
 
 class Buffer(NamedTuple):
     """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them. `head`
-    is what was there before the memory was made larger."""
+    is what was there before the memory was made larger, `like` the name of the tensor that has the same shape."""
 
     node: cst.Call
     word: str
@@ -119,6 +119,7 @@ class Buffer(NamedTuple):
     array: bool = False
     extents: tuple[int | str, ...] | None = None
     head: Part | None = None
+    like: str = ""
 
     def is_whole(self, part: Part | None) -> bool:
         """Whether `part` of it, as it is read, is evidently all: from the start to the end of each dimension."""
@@ -165,6 +166,8 @@ def lacks(buffer: Buffer, memory: Memory) -> bool:
         extents = buffer.extents or ()
         if len(spans) == 1 and -len(extents) <= column < len(extents) and _is_beginning(spans[0], extents[column]):
             return True
+        if len(spans) == 1 and buffer.like and _is_share(spans[0], f"{buffer.like}.size({column})"):
+            return True
     return False
 
 
@@ -187,6 +190,12 @@ def _is_beginning(span: Span, extent: int | str) -> bool:
     """Whether `span` goes from the start to a bound that is another one than `extent`, as far as one can see."""
     known = not any("?" in str(end) for end in (span.end, extent))
     return span.low == 0 and span.step == 1 and span.end not in ("", extent) and known and str(span.end)[:1] != "-"
+
+
+def _is_share(span: Span, extent: str) -> bool:
+    """Whether `span` goes from the start to a part of `extent`: to a half of it."""
+    rest = str(span.end).removeprefix(f"{extent}//")
+    return (span.low, span.step) == (0, 1) and rest != span.end and rest.isdecimal() and int(rest) > 1
 
 
 def _known(span: Span) -> bool:
