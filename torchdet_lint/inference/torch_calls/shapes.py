@@ -83,6 +83,7 @@ class Shapes:
             position = call.argument("dim", ("dim",) if skip == 0 else ("input", "dim"))
             at = position.constant if position is not None else None
             dims = first.dims + 1 if first.dims is not None else None
+            base = replace(base, sparse=first.sparse)
             if not isinstance(at, int):
                 return replace(base, dims=dims)
             if at == -1:
