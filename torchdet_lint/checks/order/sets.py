@@ -12,8 +12,8 @@ import libcst as cst
 
 from torchdet_lint.checks.order.agreement import Agreement
 from torchdet_lint.checks.order.elements import collection_kind, passed_elsewhere, scalar_kind, set_kind
-from torchdet_lint.checks.order.given_sets import given_sets
-from torchdet_lint.checks.order.implemented_sets import implemented_sets
+from torchdet_lint.checks.order.given.given_sets import given_sets
+from torchdet_lint.checks.order.given.implemented_sets import implemented_sets
 from torchdet_lint.checks.order.joined_sets import joined_sets
 from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import CALLS_SET, iterating

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.order.given_sets import GivenSet, kind_given
+from torchdet_lint.checks.order.given.given_sets import GivenSet, kind_given
 from torchdet_lint.dataflow.call_edges import CallEdges, Callee
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.regex import lazy
