@@ -3800,7 +3800,8 @@ def test_a_data_set_of_a_table_that_a_decorator_fills(project, decorator, row, m
 def test_a_parameter_that_is_bound_anew_is_no_longer_what_it_was_given(project, first, severity):
     data = (
         "from torch.utils.data import DataLoader, Dataset, Subset\n\n\nclass Rows(Dataset):\n"
-        "    def __init__(self, name):\n        self.name = name\n\n    def __getitem__(self, at):\n        return at\n\n\n"
+        "    def __init__(self, name):\n        self.name = name\n\n"
+        "    def __getitem__(self, at):\n        return at\n\n\n"
         f"def load(data, workers):\n    {first}\n    if workers:\n        data = Subset(data, [1])\n"
         "    return DataLoader(data, num_workers=workers)\n"
     )
