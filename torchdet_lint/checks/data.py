@@ -71,19 +71,22 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         seeded = handed.in_sight and not handed.owned and not variant
         idle = not handed.in_sight and not (variant and handed.draws) and _evaluates(module, call)
         details = {"workers": workers.source}
+        alone = workers.known and workers.constant == 1
         severity: Severity | None = None
         if handed.owned:
             variant, severity = _copied(module, handed.owned[0]), "error"
+            if alone:
+                variant, severity = ("kept", "note") if _keeps_worker(call) else (f"{variant}-alone", "warning")
             details |= {"owner": handed.owned[0].owner, "generator": handed.owned[0].name}
             details["place"] = _place(module, handed.owned[0])
         elif variant:
-            variant = "alone" if workers.known and workers.constant == 1 else variant
+            variant = "alone" if alone else variant
             severity = "error" if "numpy" in handed.draws else "note" if idle else None
         elif handed.in_sight:
             variant, severity = "drawn" if handed.draws else "own" if handed.seeds else "nothing", "note"
         elif idle:
             severity = "note"
-        changes, safe = ((), None) if seeded else _seeded_workers(module, call, handed.owned)
+        changes, safe = ((), None) if seeded or variant == "kept" else _seeded_workers(module, call, handed.owned)
         started = call.argument("worker_init_fn")
         kept = _KEPT if started is not None and not started.is_none else withheld
         if changes and kept is not None:
@@ -91,6 +94,12 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         # What the workers draw follows from the loader's generator, where it has one, whatever torch is seeded with.
         draws = bool(handed.draws) and not _seeds_workers(module, call)
         yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, draws=draws)
+
+
+def _keeps_worker(call: Call) -> bool:
+    """Whether the workers of a loader, and what they hold, live on from epoch to epoch."""
+    value = call.argument("persistent_workers")
+    return value is not None and value.known and bool(value.constant)
 
 
 def _seeds_workers(module: Module, call: Call) -> bool:
