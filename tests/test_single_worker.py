@@ -32,7 +32,7 @@ for x in DataLoader(Noisy(), {options}):
     ("options", "severity", "said", "fixable"),
     [
         ("num_workers=2", "error", "copied to every worker", True),
-        ("num_workers=1", "warning", "anew in each epoch", True),
+        ("num_workers=1", "error", "anew in each epoch", True),
         ("num_workers=1, persistent_workers=True", "note", "no numbers are drawn twice", False),
         ("num_workers=2, persistent_workers=True", "error", "copied to every worker", True),
     ],

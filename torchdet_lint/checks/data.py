@@ -75,8 +75,10 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         severity: Severity | None = None
         if handed.owned:
             variant, severity = _copied(module, handed.owned[0]), "error"
-            if alone:
-                variant, severity = ("kept", "note") if _keeps_worker(call) else (f"{variant}-alone", "warning")
+            if alone and _keeps_worker(call):
+                variant, severity = "kept", "note"
+            elif alone:
+                variant = f"{variant}-alone"
             details |= {"owner": handed.owned[0].owner, "generator": handed.owned[0].name}
             details["place"] = _place(module, handed.owned[0])
         elif variant:
