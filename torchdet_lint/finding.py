@@ -164,8 +164,7 @@ class Violation(NamedTuple):
     `switchable` says that deterministic mode cures it: the project half drops it where every entry point that reaches
     the file is in that mode (with `strict`: without `warn_only`). `raises` is the op's name where it raises in that
     mode. `gradient` says that only a gradient varies: it is dropped where every such entry point runs without any.
-    `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`; `feeds` are
-    those whose generators the call seeds, and nothing else: a note where no such program draws from them. `draws` says
+    `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`. `draws` says
     that the workers of a loader evidently draw from a global generator, `on_device` that an op varies nowhere on the
     CPU: it is dropped where the programs that reach the file train there.
     """
@@ -184,7 +183,6 @@ class Violation(NamedTuple):
     gradient: bool = False
     draws: bool = False
     on_device: bool = False
-    feeds: tuple[str, ...] = ()
 
 
 class Location(msgspec.Struct, frozen=True, order=True):
@@ -276,7 +274,6 @@ class Finding(msgspec.Struct, frozen=True):
     url: str = ""
     cause: Cause | None = None
     evidence: Evidence | None = None
-    feeds: tuple[str, ...] = ()
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""

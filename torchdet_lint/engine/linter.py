@@ -387,7 +387,6 @@ class Linter:
             found.draws,
             found.on_device,
             rule.url,
-            feeds=found.feeds,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 

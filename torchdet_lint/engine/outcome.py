@@ -38,8 +38,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     not, too. `fresh` says that one of them may take a seed that is different in every run; `unreached` are the rows of
     findings about ops in arms that all calls rule out, `early` those of loaders that a program makes before it seeds
     torch. `drawn` are the rows of draws for want of a generator that only programs which never seed NumPy run.
-    `partly` says that one of them seeds torch only in some of its runs, and `undrawn` are the libraries from whose
-    generators no program draws that imports the file."""
+    `partly` says that one of them seeds torch only in some of its runs."""
 
     covered: bool = False
     seeded: bool = False
@@ -62,7 +61,6 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     early: tuple[int, ...] = ()
     drawn: tuple[int, ...] = ()
     partly: bool = False
-    undrawn: tuple[str, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -92,7 +90,6 @@ def is_open(finding: Finding) -> bool:
         or finding.gradient
         or finding.on_device
         or bool(finding.seeded_by)
-        or bool(finding.feeds)
         or finding.code in {*LOADERS, RECURRENT, SWITCHED}
         or is_mended_once(finding)
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import sys
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,7 +24,7 @@ from torchdet_lint.engine.outcome import (
 from torchdet_lint.finding import ELSEWHERE
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.effects import APART, IDLY, STARTED, WORKER
+from torchdet_lint.program.effects import APART, STARTED, WORKER
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
@@ -64,7 +63,6 @@ _PARTLY = "a program that runs this line seeds torch only in some runs"
 _SEED_TORCH = (
     "Seed torch at the start of the program, `torch.manual_seed(seed)`: the seed of each worker follows from it."
 )
-_UNUSED = " (no program that runs this line uses that generator)"
 _SEEDED_DRAWS = "uses NumPy's global generator, so any random call added before it changes the result"
 
 
@@ -126,8 +124,6 @@ def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | No
         return msgspec.structs.replace(finding, message=message)
     if finding.code == RECURRENT:
         return None if settled.workspace or settled.host_script else finding
-    if finding.feeds and finding.severity == "error" and settled.undrawn and {*finding.feeds} <= {*settled.undrawn}:
-        return msgspec.structs.replace(finding, severity="note", message=finding.message + _UNUSED)
     if finding.seeded_by in settled.seeds and (finding.code != DRAWN or rows.first not in settled.drawn):
         return _seeded(finding)
     return _loader(finding, rows, settled) if finding.code in LOADERS else finding
@@ -176,11 +172,6 @@ def _places(record: Record, wanted: Callable[[Finding], bool]) -> list[Place]:
     """The rows and columns, from 0, of the findings that are `wanted`."""
     pairs = zip(record.findings, record.rows, strict=True)
     return sorted({(rows.first, finding.location.column - 1) for finding, rows in pairs if wanted(finding)})
-
-
-def _draws_from(entry: Entry, library: str, channels: Iterable[str]) -> bool:
-    """Whether a program draws from the generator of `library`, if only a seed."""
-    return entry.has(f"{IDLY}{library}") or any(f"draw:{channel}" in entry.effects for channel in channels)
 
 
 class Settling:
@@ -237,7 +228,6 @@ class Settling:
         partly = reach(entry.file for entry in programs if "some:torch" in entry.effects)
         fresh = self._fresh(entries, wanted)
         drawn = self._drawn(entries, wanted)
-        undrawn = self._undrawn(entries, wanted)
         return {
             path: Settled(
                 path in covered and path not in exposed,
@@ -267,39 +257,9 @@ class Settling:
                 self._among(path, early[path]) if path in early else (),
                 drawn.get(path, ()),
                 path in partly,
-                undrawn.get(path, ()),
             )
             for path in sorted({*wanted, *aside})
         }
-
-    def _undrawn(self, entries: Sequence[Entry], wanted: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """By file with a seed that nothing repeats, the libraries from whose generators no program draws which imports
-        it, nor any package that such a program imports, as far as is known."""
-        named = self.whole.named
-        asking = {path for path in wanted if any(one.feeds for one in named[path].findings)}
-        if not asking or self.points.imports_by_name:
-            return {}
-        found: dict[str, tuple[str, ...]] = {}
-        for path in sorted(asking):
-            using = self.points.reaching({path}, (entry.file for entry in entries))
-            programs = [entry for entry in entries if entry.file in using]
-            if programs and all(self._is_in_sight(entry.file) for entry in programs):
-                found[path] = tuple(
-                    library
-                    for library, channels in CHANNELS.items()
-                    if not any(_draws_from(entry, library, channels) for entry in programs)
-                )
-        return found
-
-    def _is_in_sight(self, program: str) -> bool:
-        """Whether all that a program imports is the project's, Python's, or draws nothing of which the tables say
-        nothing."""
-        files, known = self.project.files, self.project.facts.library.facts.programs.told_of | sys.stdlib_module_names
-        return all(
-            dotted.partition(".")[0] in known or files.locate(dotted, path) is not None
-            for path in self.points.reached([program])
-            for dotted in files.outline(path).imports
-        )
 
     def _drawn(self, entries: Sequence[Entry], wanted: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """By file the rows of draws for want of a generator in functions that programs evidently call which never seed

@@ -208,8 +208,6 @@ BY_HAND = "by hand"
 SEEDED_BY_SOME = "seeded by some"
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
-# A draw, of the library that follows, from which a seed is made, or that changes no result.
-IDLY = "draws idly "
 # A method is called by its name, which follows, of what nobody knows.
 NAMED_CALL = "flag:calls "
 # The program hides all GPUs, in every run, before CUDA starts; and it may let some be seen.

@@ -158,7 +158,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     only weights. One that reads `data` loads that, and no weights. What a `passing` one draws reaches no result unless
     it is drawn again. One that `downloads` stands below a question for that. What is
     drawn for the weights of `reloaded`, the model that is made, is replaced before anything reads it;
-    one that is `evaluated` too draws nothing in training. What a `naming` one draws only names something.
+    one that is `evaluated` too draws nothing in training.
     """
 
     kind: str
@@ -188,7 +188,6 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     downloads: bool = False
     reloaded: Names = ()
     evaluated: bool = False
-    naming: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -70,7 +70,6 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     tells: frozenset[str] = frozenset()
     clocks: frozenset[str] = frozenset()
     quiet: tuple[str, ...] = ()
-    told_of: frozenset[str] = frozenset()
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"
     pictures: str = "(?!)"

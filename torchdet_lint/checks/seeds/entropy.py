@@ -41,7 +41,6 @@ _FUNCTIONS = 16
 _SEED_OPTION = lazy(r"\.(\w*[sS]eed)[ \t]*=(?!=)")
 _OPTION = Withhold("the option is read in other files, and its default is theirs to know")
 _SAME_ROWS = Withhold("with one seed every row would take the same random numbers")
-_GLOBAL = frozenset({"python", "numpy", "torch", "cuda"})
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -69,8 +68,7 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         if option:
             yield Violation(call.node, details, "optional", "note", changes=changes, applicability="unsafe")
             continue
-        feeds = _fed(module, call.node, _seeded_in_all(module, call))
-        yield Violation(call.node, details, row.variant or "fresh", changes=changes, applicability=safe, feeds=feeds)
+        yield Violation(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
     for call, row, left in table.left_none(module, rule):
         reported.add(call.node)
         details = {"call": module.code(call.node.func)}
@@ -100,29 +98,14 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         # It is seeded from this very draw, or by a method of an object, which may be how the program seeds itself.
         by = "" if fed & {by, _ANY} else f"{by}{ELSEWHERE}" if by and _OBJECT in fed else by
         variant = "" if what else "draw"
-        feeds = _fed(module, sink.call.node, fed if all(one.sink.libraries for one in same_source) else set())
         yield Violation(
-            source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by,
-            feeds=feeds,
-        )  # fmt: skip
+            source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by
+        )
     for call, what, kept in _fresh_options(module):
         if call.node not in reported:
             details = {"source": module.code(call.node), "what": what}
             related = (RelatedNode(kept, "the program's seed is kept here"),)
             yield Violation(call.node, details, "" if what else "draw", related=related, changes=(_OPTION,))
-
-
-def _seeded_in_all(module: Module, call: Call) -> set[str]:
-    """The libraries whose global generators `call` seeds afresh."""
-    rows = {name: seed.seeds for seed in module.library.facts.seeds for name in seed.names}
-    return {library for name in call.names for library in rows.get(name, (_ANY,))}
-
-
-def _fed(module: Module, seeds: cst.CSTNode, libraries: set[str]) -> tuple[str, ...]:
-    """The global generators that `seeds` alone gives their seed; none where it does so in a worker, or seeds more."""
-    if not libraries <= _GLOBAL or _worker_function(module, seeds) is not None:
-        return ()
-    return tuple(sorted(libraries - {"cuda"} or {"torch"})) if libraries else ()
 
 
 def _runs_first(module: Module, call: Call) -> bool:

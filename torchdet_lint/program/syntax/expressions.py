@@ -376,14 +376,14 @@ class Expressions:
     ) -> None:  # fmt: skip
         """Record an event at `node`."""
         composed = opaque and isinstance(node, ast.Call) and self.arguments.composed(node)
-        naming = isinstance(node, ast.Call) and self.naming.draws_a_name(node)
+        idle = self.idle or (isinstance(node, ast.Call) and self.naming.draws_a_name(node))
         self.events.append(
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
-                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
+                keywords or {}, opaque, branch, deferred, self.locks > 0, idle, self.trained > 0,
                 node is self.bare, self.graded is False, self.sized, self.without_gradient, self.partly,
                 self.unapplied, self.kept, composed, self.graded is True, node in self.data, self.passing,
-                self.downloads, self.reloaded, self.evaluated, naming,
+                self.downloads, self.reloaded, self.evaluated,
             )
         )  # fmt: skip
 

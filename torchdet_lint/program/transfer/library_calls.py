@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import IDLY, IN_TRAINING, ITEMS, STARTED, TRANSFORMED
+from torchdet_lint.program.effects import IN_TRAINING, ITEMS, STARTED, TRANSFORMED
 from torchdet_lint.program.events import GENERATOR, MODULE, PLAIN, Argument
 from torchdet_lint.program.transfer.passing import constant_in, parameter_of
 from torchdet_lint.regex import lazy
@@ -36,10 +36,7 @@ class LibraryCalls:
 
     def draw_or_borrow(self, draw: Draw, full: str, event: Event) -> None:
         """A draw from the global generator, or from one that is a parameter of this function."""
-        if event.naming or (draw.at == "construction" and full.endswith("()")):  # the object that was made is called
-            return
-        if event.idle:
-            self.recorder.add("flag", full, f"{IDLY}{draw.library}")
+        if event.idle or (draw.at == "construction" and full.endswith("()")):  # the object that was made is called
             return
         if draw.idle_with and _is_given_one_of(draw.idle_with, event):
             return

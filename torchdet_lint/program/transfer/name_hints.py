@@ -151,7 +151,7 @@ class NameHints:
 
     def _tensor_draw(self, last: str, first: str, event: Event) -> None:
         """A method that only tensors have, or one of a tensor that a function of torch returns."""
-        if event.idle or event.naming or event.opaque or first in self.facts.draws or "generator" in event.keywords:
+        if event.idle or event.opaque or first in self.facts.draws or "generator" in event.keywords:
             return
         of_an_object = first[0] == "$" or "()" in first
         if last.endswith("_") or first.startswith("torch.") or (of_an_object and last in self.facts.own_tensor_draws):

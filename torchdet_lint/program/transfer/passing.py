@@ -460,5 +460,4 @@ def at_call(outer: Event, inner: Event) -> Event:
         outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained, inner.bare,
         inner.ungraded or (outer.ungraded and not inner.regraded), outer.sized, outer.frozen,
         unapplied=outer.unapplied, regraded=inner.regraded or (outer.regraded and not inner.ungraded),
-        naming=inner.naming,
     )  # fmt: skip
