@@ -32,6 +32,7 @@ TOO_FEW = frozenset(
 OF_FEW = 1.35
 # Up to some number of parts each is looked at beside each other: so many parts there must be to see where that ends.
 ENOUGH = {
+    "binary-chain": 60,
     "body-empties-filled-in-loops": 30,
     "body-ops-under-ifs": 90,
     "body-tries": 40,
@@ -42,6 +43,7 @@ ENOUGH = {
     "files-of-registries": 80,
     "files-without-gradients": 60,
     "lambdas": 60,
+    "nested-calls": 6,
     "nested-dictionaries": 5,
     "nested-functions-side-by-side": 60,
     "nested-fors-in-a-function": 10,

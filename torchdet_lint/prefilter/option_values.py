@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _FAR = 2_000
 _NEAR = 20
 _COMMENT = lazy(r"#[^\n]*")
+_INSIDE = lazy(r"(?<=[\[(])[ \t]+|[ \t]+(?=[\])])")
 _VALUE = r"([^\n,)}\]]*)"
 _KEYED = lazy(rf"[\"']\s*(?:\]\s*=(?!=)|:)\s*{_VALUE}")
 _GET = lazy(r"\.get[ \t]*\(\s*\Z")
@@ -27,7 +28,7 @@ _NOT_KEPT = lazy(r"(?:\bdef\s+\w+|oader)\s*\Z")
 def given_in_code(word: str, text: str) -> Iterator[str]:
     """The source of each value that Python code gives to an attribute, a field, a variable or a key `word`, or a call
     to an argument; empty where `word` stands in a text of which nobody can tell what it gives."""
-    code = _COMMENT.sub("", text)
+    code = _INSIDE.sub("", _COMMENT.sub("", text))
     plain, dashed = re.escape(word), re.escape(word.replace("_", "-"))
     for found in re.finditer(rf"(?P<option>--(?:{plain}|{dashed})\b)|(?<!\w){plain}(?!\w)", code):
         at, end = found.span()

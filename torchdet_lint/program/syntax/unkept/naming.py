@@ -68,6 +68,7 @@ class Naming:
         self.tree = Readings(text)
         self.words = words
         self._known: dict[Place, bool] = {}
+        self._beginnings: dict[ast.expr, str] = {}
         self._open: set[tuple[ast.AST | None, str]] = set()
         self._left = _USES
 
@@ -123,7 +124,7 @@ class Naming:
 
     def _held(self, node: ast.AST, around: ast.AST, way: _Way) -> set[Use]:
         """What is done with the expression `around`, which is made of the value of `node`."""
-        if isinstance(around, (ast.JoinedStr, ast.BinOp)) and beginning(around).startswith(self.words.addresses):
+        if isinstance(around, (ast.JoinedStr, ast.BinOp)) and self._beginning(around).startswith(self.words.addresses):
             return {Use.PART}
         match around:
             case ast.JoinedStr(values=values):
@@ -140,6 +141,16 @@ class Naming:
             case ast.FormattedValue() | ast.IfExp() | ast.Await() | ast.BoolOp():
                 return self._used(around, way.on())
         return self._used(around, way.on(whole=False)) if isinstance(around, _CONTAINERS) else {Use.OTHER}
+
+    def _beginning(self, text: ast.expr) -> str:
+        """What `text` begins with; of a long sum, that is worked out once for all of its parts."""
+        sums: list[ast.expr] = []
+        while text not in self._beginnings and isinstance(text, ast.BinOp) and isinstance(text.op, ast.Add):
+            sums.append(text)
+            text = text.left
+        told = self._beginnings[text] if text in self._beginnings else beginning(text)
+        self._beginnings.update(dict.fromkeys(sums, told))
+        return told
 
     def _given(self, call: ast.Call, place: int | str, way: _Way) -> set[Use]:
         """What a call does with the argument at `place`, or of that name."""
