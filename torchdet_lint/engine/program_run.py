@@ -13,7 +13,7 @@ from torchdet_lint.engine.entry_points import EntryPoints
 from torchdet_lint.engine.outcome import MISSED, MODE, Outcome, token
 from torchdet_lint.engine.program_reports import Reporter
 from torchdet_lint.engine.record import Whole
-from torchdet_lint.engine.settled import Settling
+from torchdet_lint.engine.settled import Settling, is_within
 from torchdet_lint.finding import Cause, Location
 from torchdet_lint.program.call_graph import Project
 from torchdet_lint.program.effects import STARTED, Effects, Node, Ref
@@ -255,7 +255,7 @@ class ProgramRun:
             unreached = self.settling.unreached.get(path, ()) if record is not None else ()
             uncalled = self.settling.uncalled(self.entries).get(path, ()) if record is not None else ()
             for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
-                if rows.first in unreached or _is_within(rows.first, uncalled):
+                if rows.first in unreached or is_within(rows.first, uncalled):
                     continue
                 if finding.gradient and (path in files or rows.first in scored.get(path, ())):
                     continue
@@ -291,11 +291,6 @@ class ProgramRun:
         return sorted(self._seeders, key=operator.itemgetter(0))
 
     # ------------------------------------------------------------------ findings
-
-
-def _is_within(row: int, ends: Sequence[int]) -> bool:
-    """Whether `row` is between a first and a last row of `ends`."""
-    return any(first <= row <= last for first, last in zip(ends[::2], ends[1::2], strict=True))
 
 
 def _settles(effects: Effects) -> bool:

@@ -92,6 +92,11 @@ def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settl
     )
 
 
+def is_within(row: int, ends: Sequence[int]) -> bool:
+    """Whether `row` is between a first and a last row of `ends`."""
+    return any(first <= row <= last for first, last in zip(ends[::2], ends[1::2], strict=True))
+
+
 def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     changed = _in_programs(finding, rows, settled)
     if changed is not None and changed.fix is not None and rows.first in settled.shared and is_mended_once(changed):
@@ -99,8 +104,7 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     if changed is not None and changed.fix is not None and rows.first in settled.early and _takes_initial_seed(changed):
         # What torch is seeded with by then differs in every run.
         changed = msgspec.structs.replace(changed, fix=None)
-    ranges = zip(settled.aside[::2], settled.aside[1::2], strict=True)
-    if changed is not None and any(first <= rows.first <= last for first, last in ranges):
+    if changed is not None and is_within(rows.first, settled.aside):
         return msgspec.structs.replace(changed, severity="note")
     return changed
 

@@ -11,6 +11,7 @@ from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.graded.runs import Namings
 from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.syntax.shapes import FUNCTIONS
 from torchdet_lint.program.unrun.unreached import picks_by_name
 from torchdet_lint.regex import lazy
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from torchdet_lint.program.files import ProjectFiles
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # What a test runner or Python itself calls by its name, and what a command line makes of a whole file.
 _CALLED_BY_NAME = lazy(r"_*[Tt]est.*|pytest_.*|__.*__|setup|teardown|main")
 # So many definitions that only the next one names are followed from a self-test.
@@ -119,7 +119,7 @@ def _around(path: str, rows: Collection[int], project: ProjectFiles) -> Iterator
             if _is_plain(node):
                 yield node
             if isinstance(node, ast.ClassDef) and _is_layer(node):
-                methods = (one for one in node.body if isinstance(one, _FUNCTIONS) and _holds(one, ordered))
+                methods = (one for one in node.body if isinstance(one, FUNCTIONS) and _holds(one, ordered))
                 yield from (one for one in methods if _is_plain(one) and one.name not in _CALLED_BY_TORCH)
 
 
